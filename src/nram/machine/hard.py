@@ -1,0 +1,78 @@
+"""The discretised machine: the same weights, with argmax wiring and integers everywhere.
+
+Flags are `r_i == 0`, every wire takes its most probable value (ties: the lowest index), an automaton
+is in its most probable state, and the machine halts after the first step with f_t >= 0.5. A step
+costs the same whatever M, but for the memory's share of a vectorised run.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from nram.machine.controllers import Controller, State
+from nram.machine.wiring import Wiring
+
+
+class HardState(NamedTuple):
+    controller: State
+    registers: Array  # int32 [R]
+    memory: Array  # int32 [M]
+
+
+class HardResult(NamedTuple):
+    memory: Array  # int32 [M]
+    registers: Array  # int32 [R]
+    steps: Array  # how many were executed
+    halted: Array  # whether it stopped by itself
+
+
+def hard_step(controller: Controller, wiring: Wiring, state: HardState) -> tuple[HardState, Array]:
+    """One timestep: the new state and whether the machine halts after it. `controller` is prepared."""
+    size = state.memory.shape[0]
+    dtype = controller.output.bias.dtype
+    flags = (state.registers == 0).astype(dtype)
+    decision, controller_state = controller.decide(wiring, flags, state.controller)
+    chosen = jnp.argmax(decision.logits, axis=-1)
+    memory = state.memory
+    values = list(state.registers)
+    wire = 0
+    for module in wiring.modules:
+        arguments = []
+        for _ in range(module.arity):
+            arguments.append(jnp.stack(values)[chosen[wire]])
+            wire += 1
+        output = jnp.zeros((), jnp.int32)
+        if module.memory == "writes":
+            pointer, value = arguments
+            memory = memory.at[pointer].set(value)
+        elif module.memory == "reads":
+            output = module.integer(memory, *arguments)
+        else:
+            output = jnp.asarray(module.integer(size, *arguments), jnp.int32)
+        values.append(output)
+    registers = jnp.stack(values)[chosen[wire:]]
+    new_state = HardState(controller.harden(controller_state), registers, memory)
+    return new_state, decision.halt >= 0
+
+
+def run_hard(controller: Controller, wiring: Wiring, memory: Array, limit: Array | int) -> HardResult:
+    """Run on one memory of integers until the machine halts, at most `limit` steps."""
+    ready = controller.prepare(wiring)
+    limit = jnp.asarray(limit, jnp.int32)
+    registers = jnp.zeros(wiring.registers, jnp.int32)
+    start = HardState(controller.start(), registers, memory.astype(jnp.int32))
+
+    def going(carry):
+        _, step, halted = carry
+        return ~halted & (step < limit)
+
+    def advance(carry):
+        state, step, _ = carry
+        state, halts = hard_step(ready, wiring, state)
+        return state, step + 1, halts
+
+    with jax.default_matmul_precision("highest"):
+        state, steps, halted = jax.lax.while_loop(going, advance, (start, jnp.int32(0), jnp.bool_(False)))
+    return HardResult(state.memory, state.registers, steps, halted)

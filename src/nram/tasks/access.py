@@ -1,0 +1,50 @@
+"""Access: return A[k]. The paper's text, not its table: k counts from the start of A."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from nram.tasks import _plain
+from nram.tasks.base import StepLimit, Task, TracedInstance
+
+if TYPE_CHECKING:
+    from jax import Array
+
+
+def sample_input(rng: Random, n: int, memory_size: int) -> list[int]:
+    k = rng.randrange(n)
+    return _plain.padded([k, *_plain.random_values(rng, n, memory_size - 1)], memory_size)
+
+
+def oracle(memory: Sequence[int]) -> tuple[list[int], list[int]]:
+    k = memory[0]
+    return [memory[k + 1], *memory[1:]], [0]
+
+
+def sample_traced(key: Array, n: Any, memory_size: int) -> TracedInstance:
+    import jax
+    import jax.numpy as jnp
+
+    from nram.tasks import _traced
+
+    k_key, value_key = jax.random.split(key)
+    k = _traced.random_below(k_key, n)
+    values = _traced.random_values(value_key, memory_size, memory_size - 1)
+    start = jnp.where(_traced.between(1, n + 1, memory_size), values, 0).at[0].set(k)
+    return _traced.instance(start, cells=_traced.between(0, 1, memory_size), answer=start[k + 1])
+
+
+TASK = Task(
+    name="access",
+    summary="Given k and an array A, return A[k].",
+    layout="k, A[0..n-1], 0 with 0 <= k < n; A[k], the cell at address k+1, goes to cell 0",
+    min_complexity=1,
+    trained_up_to=20,
+    step_limit=StepLimit(0, 6),
+    least_memory=lambda n: n + 2,
+    sample_input=sample_input,
+    oracle=oracle,
+    sample_traced=sample_traced,
+)

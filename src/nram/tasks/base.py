@@ -1,0 +1,164 @@
+"""What a task is: a memory layout, two samplers of it, and an oracle that knows the answer."""
+
+from __future__ import annotations
+
+import random
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from nram.errors import UsageError
+
+if TYPE_CHECKING:
+    from jax import Array  # only for the types: the plain side must not pay for importing JAX
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """One problem with its answer, in integers."""
+
+    input: list[int]
+    """The whole memory at the start."""
+    output: list[int]
+    """The whole memory as expected: the input with the output cells replaced."""
+    cells: list[int]
+    """Addresses of the output cells: all must be right for an exact match."""
+    scored: list[int]
+    """Addresses that count for the paper's error, the cells that should be modified."""
+    steps: int
+    """The default step limit T(n)."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The form in which `nram sample --json` prints an instance."""
+        return {"input": self.input, "output": self.output, "cells": self.cells, "steps": self.steps}
+
+
+@dataclass(frozen=True)
+class StepLimit:
+    """T(n) = per_item * n + constant. It depends on n alone, so that it cannot give the answer away."""
+
+    per_item: int
+    constant: int
+
+    def __call__(self, n: Any) -> Any:
+        """The limit at complexity n, an integer or a traced array of them."""
+        return self.per_item * n + self.constant
+
+
+class TracedInstance(NamedTuple):
+    """One instance inside compiled JAX code; callers `vmap` for more."""
+
+    input: Array
+    """int32 [M]"""
+    output: Array
+    """int32 [M]"""
+    cells: Array
+    """bool [M], the output cells"""
+    scored: Array
+    """bool [M], the cells that count for the paper's error"""
+
+
+def all_output_cells(memory: Sequence[int], cells: list[int]) -> list[int]:
+    """The scored cells of every task whose output cells should all be modified."""
+    return cells
+
+
+@dataclass(frozen=True)
+class Task:
+    """A problem of every complexity n on every memory of at least `least_memory(n)` cells."""
+
+    name: str
+    summary: str
+    """What is asked for, in one line."""
+    layout: str
+    """The memory at the start, in words."""
+    min_complexity: int
+    trained_up_to: int
+    """The largest complexity of the paper's training."""
+    step_limit: StepLimit
+    least_memory: Callable[[int], int]
+    """The smallest M on which every instance of complexity n fits; it grows with n."""
+    sample_input: Callable[[random.Random, int, int], list[int]]
+    """(rng, n, M) -> the memory at the start, in O(n log n + M)."""
+    oracle: Callable[[Sequence[int]], tuple[list[int], list[int]]]
+    """Memory at the start -> (expected memory, output cells). The memory must follow the layout."""
+    sample_traced: Callable[[Array, Any, int], TracedInstance]
+    """(key, n, M) -> one instance, by the law of `sample_input`. n may be traced, so it is not checked
+    here: it must lie between `min_complexity` and `largest_complexity(M)`."""
+    scored_cells: Callable[[Sequence[int], list[int]], list[int]] = all_output_cells
+    """(memory at the start, output cells) -> the cells that count for the paper's error."""
+
+    def sample(
+        self, complexity: int, count: int, seed: int, memory_size: int | None = None
+    ) -> list[Instance]:
+        """Instances of one complexity, the same from the same seed on every platform.
+
+        A larger `count` continues the list of a smaller one. `memory_size` is the least that works
+        unless given.
+        """
+        problems = self._complexity_problems(complexity)
+        if not problems and memory_size is not None:
+            problems += self._memory_size_problems(complexity, memory_size)
+        problems += _not_negative_problems("count", count)
+        # Python seeds with the absolute value, so -1 would silently repeat the instances of 1.
+        problems += _not_negative_problems("seed", seed)
+        _refuse(problems)
+
+        complexity = int(complexity)
+        size = self.least_memory(complexity) if memory_size is None else int(memory_size)
+        rng = random.Random(int(seed))
+        return [self._solved(self.sample_input(rng, complexity, size), complexity) for _ in range(count)]
+
+    def largest_complexity(self, memory_size: int) -> int:
+        """The largest complexity that fits; less than `min_complexity` if none does."""
+        candidates = range(self.min_complexity, memory_size + 1)
+        return self.min_complexity - 1 + bisect_right(candidates, memory_size, key=self.least_memory)
+
+    def check_complexity(self, complexity: int) -> None:
+        """UsageError if the task has no instances of this complexity."""
+        _refuse(self._complexity_problems(complexity))
+
+    def check_memory_size(self, complexity: int, memory_size: int) -> None:
+        """UsageError, naming the least M that works, if some instance would not fit."""
+        self.check_complexity(complexity)
+        _refuse(self._memory_size_problems(complexity, memory_size))
+
+    def _solved(self, memory: list[int], complexity: int) -> Instance:
+        output, cells = self.oracle(memory)
+        return Instance(memory, output, cells, self.scored_cells(memory, cells), self.step_limit(complexity))
+
+    def _complexity_problems(self, complexity: int) -> list[str]:
+        if isinstance(complexity, Integral) and complexity >= self.min_complexity:
+            return []
+        return [
+            f"{self.name} has no instances of complexity {complexity}: "
+            f"pass a whole number from {self.min_complexity} up"
+        ]
+
+    def _memory_size_problems(self, complexity: int, memory_size: int) -> list[str]:
+        if not isinstance(memory_size, Integral):
+            return [f"memory size must be a whole number, not {memory_size!r}"]
+        least = self.least_memory(complexity)
+        if memory_size >= least:
+            return []
+        problem = (
+            f"{self.name} of complexity {complexity} does not fit into {memory_size} memory cells: "
+            f"pass a memory size of at least {least}"
+        )
+        largest = self.largest_complexity(memory_size)
+        if largest >= self.min_complexity:
+            problem += f", or a complexity of at most {largest}"
+        return [problem]
+
+
+def _not_negative_problems(what: str, number: int) -> list[str]:
+    if isinstance(number, Integral) and number >= 0:
+        return []
+    return [f"{what} must be a whole number from 0 up, not {number!r}"]
+
+
+def _refuse(problems: list[str]) -> None:
+    if problems:
+        raise UsageError("; ".join(problems))

@@ -1,0 +1,47 @@
+"""Increment: add 1 to every element of an array that ends with NULL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from nram.tasks import _plain
+from nram.tasks.base import StepLimit, Task, TracedInstance
+
+if TYPE_CHECKING:
+    from jax import Array
+
+
+def sample_input(rng: Random, n: int, memory_size: int) -> list[int]:
+    # Up to M-2: a sum of M would wrap around to 0, which reads as the end of the array.
+    return _plain.padded(_plain.random_values(rng, n, memory_size - 2), memory_size)
+
+
+def oracle(memory: Sequence[int]) -> tuple[list[int], list[int]]:
+    n = list(memory).index(0)
+    return [value + 1 for value in memory[:n]] + list(memory[n:]), list(range(n))
+
+
+def sample_traced(key: Array, n: Any, memory_size: int) -> TracedInstance:
+    import jax.numpy as jnp
+
+    from nram.tasks import _traced
+
+    array = _traced.between(0, n, memory_size)
+    values = _traced.random_values(key, memory_size, memory_size - 2)
+    return _traced.instance(jnp.where(array, values, 0), cells=array, answer=values + 1)
+
+
+TASK = Task(
+    name="increment",
+    summary="Given an array, increment all its elements by 1.",
+    layout="A[0..n-1], 0 with values 1..M-2; A[i]+1 takes the place of A[i]",
+    min_complexity=1,
+    trained_up_to=15,
+    step_limit=StepLimit(1, 4),
+    least_memory=lambda n: max(n + 1, 3),
+    sample_input=sample_input,
+    oracle=oracle,
+    sample_traced=sample_traced,
+)

@@ -1,0 +1,54 @@
+"""ListK: the value of the node k hops from the head of a linked list."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from nram.tasks import _plain
+from nram.tasks.base import StepLimit, Task, TracedInstance
+
+if TYPE_CHECKING:
+    from jax import Array
+
+
+def sample_input(rng: Random, n: int, memory_size: int) -> list[int]:
+    memory = [0] * memory_size
+    _plain.write_linked_list(rng, n, memory)
+    memory[1] = rng.randrange(n)
+    return memory
+
+
+def oracle(memory: Sequence[int]) -> tuple[list[int], list[int]]:
+    node, hops = memory[:2]
+    for _ in range(hops):
+        node = memory[node]
+    return [*memory[:2], memory[node + 1], *memory[3:]], [2]
+
+
+def sample_traced(key: Array, n: Any, memory_size: int) -> TracedInstance:
+    import jax
+    import jax.numpy as jnp
+
+    from nram.tasks import _traced
+
+    list_key, k_key = jax.random.split(key)
+    empty = jnp.zeros(memory_size, jnp.int32)
+    memory, _, values = _traced.write_linked_list(list_key, n, empty)
+    k = _traced.random_below(k_key, n)
+    return _traced.instance(memory.at[1].set(k), cells=_traced.between(2, 3, memory_size), answer=values[k])
+
+
+TASK = Task(
+    name="listk",
+    summary="Given the head of a linked list and a number k, return the value of the node k hops away.",
+    layout="head, k, 0, then n nodes (next, value) at random addresses, 0 <= k < n; the value goes to cell 2",
+    min_complexity=1,
+    trained_up_to=10,
+    step_limit=StepLimit(2, 8),
+    least_memory=lambda n: 3 + 2 * n,
+    sample_input=sample_input,
+    oracle=oracle,
+    sample_traced=sample_traced,
+)

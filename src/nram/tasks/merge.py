@@ -1,0 +1,78 @@
+"""Merge: two sorted arrays into one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from nram.tasks import _plain
+from nram.tasks.base import StepLimit, Task, TracedInstance
+
+if TYPE_CHECKING:
+    from jax import Array
+
+
+def sample_input(rng: Random, n: int, memory_size: int) -> list[int]:
+    split = rng.randrange(n + 1)
+    guardian = memory_size - 1  # above every value, so a finished array loses each comparison
+    values = _plain.random_values(rng, n, guardian - 1)
+    arrays = [*sorted(values[:split]), guardian, *sorted(values[split:]), guardian]
+    return _plain.padded([3, 3 + split + 1, 3 + len(arrays), *arrays], memory_size)
+
+
+def oracle(memory: Sequence[int]) -> tuple[list[int], list[int]]:
+    guardian = len(memory) - 1
+    merged = []
+    left, right, out = memory[:3]
+    while memory[left] != guardian or memory[right] != guardian:
+        if memory[left] <= memory[right]:
+            merged.append(memory[left])
+            left += 1
+        else:
+            merged.append(memory[right])
+            right += 1
+    end = out + len(merged)
+    return [*memory[:out], *merged, *memory[end:]], list(range(out, end))
+
+
+def sample_traced(key: Array, n: Any, memory_size: int) -> TracedInstance:
+    import jax
+    import jax.numpy as jnp
+
+    from nram.tasks import _traced
+
+    most = (memory_size - 5) // 2
+    guardian = memory_size - 1
+    split_key, value_key = jax.random.split(key)
+    split = _traced.random_below(split_key, n + 1)
+    values = _traced.random_values(value_key, most, guardian - 1)
+    position = _traced.addresses(most)
+    used = position < n
+
+    # One sort for both arrays: whatever belongs to B, and then what is unused, counts as larger.
+    rank = jnp.where(position < split, 0, jnp.where(used, 1, 2)).astype(jnp.int32)
+    in_arrays = jnp.sort(rank * memory_size + values) % memory_size
+    in_order = jnp.sort(jnp.where(used, values, memory_size))
+
+    a, b, out = 3, 3 + split + 1, 3 + n + 2
+    start = jnp.zeros(memory_size, jnp.int32).at[0].set(a).at[1].set(b).at[2].set(out)
+    start = _traced.write(start, jnp.where(position < split, a, a + 1) + position, in_arrays, used)
+    start = start.at[b - 1].set(guardian).at[out - 1].set(guardian)
+    merged = _traced.write(start, out + position, in_order, used)
+    return _traced.instance(start, cells=_traced.between(out, out + n, memory_size), answer=merged)
+
+
+TASK = Task(
+    name="merge",
+    summary="Given pointers to two sorted arrays and to the output, merge the arrays into one sorted array.",
+    layout="a, b, o, A, G, B, G with A and B sorted (either may be empty, n values 1..M-2 in all) and the "
+    "guardian G = M-1; the n values in order go to o..o+n-1",
+    min_complexity=1,
+    trained_up_to=10,
+    step_limit=StepLimit(4, 8),
+    least_memory=lambda n: 5 + 2 * n,
+    sample_input=sample_input,
+    oracle=oracle,
+    sample_traced=sample_traced,
+)

@@ -1,0 +1,55 @@
+"""Permutation: reorder an array as a permutation says, in the permutation's place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from nram.tasks import _plain
+from nram.tasks.base import StepLimit, Task, TracedInstance
+
+if TYPE_CHECKING:
+    from jax import Array
+
+
+def sample_input(rng: Random, n: int, memory_size: int) -> list[int]:
+    permutation = list(range(n))
+    rng.shuffle(permutation)
+    array = _plain.random_values(rng, n, memory_size - 1)
+    return _plain.padded([n + 1, *permutation, *array], memory_size)
+
+
+def oracle(memory: Sequence[int]) -> tuple[list[int], list[int]]:
+    array = memory[0]
+    permuted = [memory[array + index] for index in memory[1:array]]
+    return [array, *permuted, *memory[array:]], list(range(1, array))
+
+
+def sample_traced(key: Array, n: Any, memory_size: int) -> TracedInstance:
+    import jax
+    import jax.numpy as jnp
+
+    from nram.tasks import _traced
+
+    order_key, value_key = jax.random.split(key)
+    cells = _traced.between(1, n + 1, memory_size)
+    permutation = jnp.roll(_traced.random_order(order_key, n, memory_size), 1)
+    values = _traced.random_values(value_key, memory_size, memory_size - 1)
+    start = jnp.where(cells, permutation, 0).at[0].set(n + 1)
+    start = jnp.where(_traced.between(n + 1, 2 * n + 1, memory_size), values, start)
+    return _traced.instance(start, cells, answer=start.at[n + 1 + permutation].get(mode="clip"))
+
+
+TASK = Task(
+    name="permutation",
+    summary="Given a permutation P of 0..n-1 and an array A, overwrite P[i] with A[P[i]].",
+    layout="a, P[0..n-1], A[0..n-1] with a = n+1, P a permutation of 0..n-1; A[P[i]] takes the place of P[i]",
+    min_complexity=1,
+    trained_up_to=6,
+    step_limit=StepLimit(2, 6),
+    least_memory=lambda n: max(2 * n + 1, 3),
+    sample_input=sample_input,
+    oracle=oracle,
+    sample_traced=sample_traced,
+)

@@ -1,0 +1,70 @@
+"""Swap: exchange two elements of an array. The pointers are absolute addresses, as in the paper's table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from nram.tasks import _plain
+from nram.tasks.base import StepLimit, Task, TracedInstance
+
+if TYPE_CHECKING:
+    from jax import Array
+
+
+def sample_input(rng: Random, n: int, memory_size: int) -> list[int]:
+    p, q = sorted(rng.sample(range(2, n + 2), 2))
+    return _plain.padded([p, q, *_plain.random_values(rng, n, memory_size - 1)], memory_size)
+
+
+def oracle(memory: Sequence[int]) -> tuple[list[int], list[int]]:
+    p, q = memory[:2]
+    expected = list(memory)
+    expected[p], expected[q] = memory[q], memory[p]
+    return expected, list(range(2, expected.index(0, 2)))
+
+
+def scored_cells(memory: Sequence[int], cells: list[int]) -> list[int]:
+    # The rest of A must stay as it is: it counts for an exact match, but nothing there is modified.
+    return list(memory[:2])
+
+
+def sample_traced(key: Array, n: Any, memory_size: int) -> TracedInstance:
+    import jax
+    import jax.numpy as jnp
+
+    from nram.tasks import _traced
+
+    one_key, other_key, value_key = jax.random.split(key, 3)
+    one = _traced.random_below(one_key, n)
+    other = _traced.random_below(other_key, n - 1)
+    other = other + (other >= one)  # uniform over the n-1 elements that are left
+    p = 2 + jnp.minimum(one, other)
+    q = 2 + jnp.maximum(one, other)
+
+    array = _traced.between(2, n + 2, memory_size)
+    values = _traced.random_values(value_key, memory_size, memory_size - 1)
+    start = jnp.where(array, values, 0).at[0].set(p).at[1].set(q)
+    address = _traced.addresses(memory_size)
+    return _traced.instance(
+        start,
+        cells=array,
+        answer=start.at[p].set(start[q]).at[q].set(start[p]),
+        scored=(address == p) | (address == q),
+    )
+
+
+TASK = Task(
+    name="swap",
+    summary="Given two pointers p, q and an array A, swap the elements they point to.",
+    layout="p, q, A[0..n-1], 0 with p < q addresses inside A; the cells at p and q are exchanged",
+    min_complexity=2,
+    trained_up_to=20,
+    step_limit=StepLimit(0, 8),
+    least_memory=lambda n: n + 3,
+    sample_input=sample_input,
+    oracle=oracle,
+    sample_traced=sample_traced,
+    scored_cells=scored_cells,
+)

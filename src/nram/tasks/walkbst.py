@@ -1,0 +1,161 @@
+"""WalkBST: follow a path of left and right steps from the root of a binary search tree.
+
+The tree that keys make when inserted one after another is the Cartesian tree on (rank of the key, time of
+its insertion): a node's parent is the later one of its two neighbours in rank order that came before it.
+Both samplers build it so, the plain one because insertion takes quadratic time on sorted keys, the traced
+one because it needs no loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from nram.tasks import _plain
+from nram.tasks.base import StepLimit, Task, TracedInstance
+
+if TYPE_CHECKING:
+    from jax import Array
+
+# One tree in four has its keys inserted in ascending or descending order (a fair coin), after up to three
+# transpositions of two random places (their number uniform, the places may coincide): such trees are deep.
+NEARLY_SORTED_ONE_IN = 4
+MOST_TRANSPOSITIONS = 3
+
+
+def insertion_times(rng: Random, n: int) -> list[int]:
+    """When each key is inserted, by rank."""
+    times = list(range(n))
+    if rng.randrange(NEARLY_SORTED_ONE_IN):
+        rng.shuffle(times)
+        return times
+    if rng.randrange(2):
+        times.reverse()
+    for _ in range(rng.randrange(MOST_TRANSPOSITIONS + 1)):
+        i, j = rng.randrange(n), rng.randrange(n)
+        times[i], times[j] = times[j], times[i]
+    return times
+
+
+def parents(times: list[int]) -> list[int]:
+    """Each node's parent, by rank; -1 for the root."""
+    parent = [-1] * len(times)
+    right_spine: list[int] = []  # of the tree of the ranks so far, the root first
+    for rank, time in enumerate(times):
+        below = -1
+        while right_spine and times[right_spine[-1]] > time:
+            below = right_spine.pop()
+        if below >= 0:
+            parent[below] = rank
+        if right_spine:
+            parent[rank] = right_spine[-1]
+        right_spine.append(rank)
+    return parent
+
+
+def sample_input(rng: Random, n: int, memory_size: int) -> list[int]:
+    parent = parents(insertion_times(rng, n))
+    inner = set(parent)
+    leaf = rng.choice([rank for rank in range(n) if rank not in inner])
+    path: list[int] = []
+    below, node = leaf, parent[leaf]
+    while node >= 0:
+        path.append(int(below > node))
+        below, node = node, parent[node]
+    path.reverse()
+
+    nodes = _plain.place_blocks(rng, n, width=3, first=3 + len(path), memory_size=memory_size)
+    keys = sorted(rng.sample(range(1, memory_size), n))
+    memory = _plain.padded([nodes[parent.index(-1)], 0, *path], memory_size)
+    for rank, (node, key) in enumerate(zip(nodes, keys, strict=True)):
+        memory[node] = key
+        if parent[rank] >= 0:
+            memory[nodes[parent[rank]] + 1 + (rank > parent[rank])] = node
+    return memory
+
+
+def oracle(memory: Sequence[int]) -> tuple[list[int], list[int]]:
+    node = memory[0]
+    step = 2
+    # The path ends at a leaf: past it there would be no telling the final 0 from a step to the left.
+    while memory[node + 1] or memory[node + 2]:
+        node = memory[node + 1 + memory[step]]
+        step += 1
+    return [memory[0], memory[node], *memory[2:]], [1]
+
+
+def sample_traced(key: Array, n: Any, memory_size: int) -> TracedInstance:
+    import jax
+    import jax.numpy as jnp
+
+    from nram.tasks import _traced
+
+    most = (memory_size - 2) // 4
+    times_key, leaf_key, place_key, value_key = jax.random.split(key, 4)
+    rank = _traced.addresses(most)
+    used = rank < n
+    time = jnp.where(used, _traced_insertion_times(times_key, n, most), most)
+
+    # The nearest rank on each side that was inserted before; -1 and n where there is none.
+    earlier = time[None, :] < time[:, None]
+    left = jnp.max(jnp.where(earlier & (rank[None, :] < rank[:, None]), rank[None, :], -1), axis=1)
+    right = jnp.min(jnp.where(earlier & (rank[None, :] > rank[:, None]), rank[None, :], n), axis=1)
+    left_time = jnp.where(left >= 0, time[left], -1)
+    right_time = jnp.where(right < n, time[right], -1)
+    parent = jnp.where(left_time > right_time, left, right)
+    is_root = time == 0
+
+    # A node's subtree is all between its two neighbours, so a leaf is alone between them.
+    is_leaf = used & (left == rank - 1) & (right == rank + 1)
+    draw = jax.random.bits(leaf_key, (most,), jnp.uint32) >> 1
+    leaf = jnp.argmax(jnp.where(is_leaf, draw + 1, 0)).astype(jnp.int32)
+    on_path = used & (left < leaf) & (leaf < right) & (rank != leaf)
+    depth = jnp.sum(on_path[None, :] & earlier, axis=1, dtype=jnp.int32)
+    length = jnp.sum(on_path, dtype=jnp.int32)
+
+    nodes = _traced.place_blocks(place_key, n, width=3, first=3 + length, memory_size=memory_size, most=most)
+    drawn_keys = 1 + _traced.random_order(value_key, memory_size - 1, memory_size - 1)[:most]
+    keys = jnp.sort(jnp.where(used, drawn_keys, memory_size))
+    child_cell = nodes[parent] + 1 + (rank > parent)
+
+    memory = jnp.zeros(memory_size, jnp.int32).at[0].set(nodes[jnp.argmax(is_root)])
+    memory = _traced.write(memory, 2 + depth, (leaf > rank).astype(jnp.int32), on_path)
+    memory = _traced.write(memory, nodes, keys, used)
+    memory = _traced.write(memory, child_cell, nodes, used & ~is_root)
+    return _traced.instance(memory, cells=_traced.between(1, 2, memory_size), answer=keys[leaf])
+
+
+def _traced_insertion_times(key: Array, n: Any, most: int) -> Array:
+    """`insertion_times` for the first n of `most` ranks."""
+    import jax
+    import jax.numpy as jnp
+
+    from nram.tasks import _traced
+
+    order_key, kind_key, direction_key, count_key, place_key = jax.random.split(key, 5)
+    rank = _traced.addresses(most)
+    nearly_sorted = jnp.where(_traced.random_below(direction_key, 2) == 1, n - 1 - rank, rank)
+    transpositions = _traced.random_below(count_key, MOST_TRANSPOSITIONS + 1)
+    places = jax.random.randint(place_key, (MOST_TRANSPOSITIONS, 2), 0, n, dtype=jnp.int32)
+    for index in range(MOST_TRANSPOSITIONS):
+        i = places[index, 0]
+        j = jnp.where(index < transpositions, places[index, 1], i)
+        nearly_sorted = nearly_sorted.at[i].set(nearly_sorted[j]).at[j].set(nearly_sorted[i])
+    is_nearly_sorted = _traced.random_below(kind_key, NEARLY_SORTED_ONE_IN) == 0
+    return jnp.where(is_nearly_sorted, nearly_sorted, _traced.random_order(order_key, n, most))
+
+
+TASK = Task(
+    name="walkbst",
+    summary="Given the root of a binary search tree and a path, return the value at the end of the path.",
+    layout="root, 0, d_1..d_k, 0, then n nodes (value, left, right) at random addresses, a search tree with "
+    "distinct keys; d_i is 0 for left and 1 for right, and the path ends at a leaf; its value goes to cell 1",
+    min_complexity=1,
+    trained_up_to=10,
+    step_limit=StepLimit(4, 8),
+    least_memory=lambda n: 4 * n + 2,  # 3 cells a node, and a path of up to n-1 steps
+    sample_input=sample_input,
+    oracle=oracle,
+    sample_traced=sample_traced,
+)

@@ -1,0 +1,59 @@
+"""The two losses of the paper and the entropy terms, for one example."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax import Array
+
+from nram.machine import Controller, Options, Wiring, run_soft
+from nram.machine.distributions import limited_log
+from nram.tasks.base import TracedInstance
+
+
+class Outcome(NamedTuple):
+    """How one example went."""
+
+    loss: Array  # without the entropy terms
+    entropy: Array  # mean per wire and step, up to the step limit
+    error: Array  # wrong cells / cells that should be modified
+    exact: Array  # whether every output cell is right
+
+
+def soft_outcome(
+    controller: Controller,
+    wiring: Wiring,
+    instance: TracedInstance,
+    limit: Array,
+    steps: int,
+    options: Options,
+    *,
+    kind: str = "expected",
+    scored_weight: float = 1.0,
+    dtype=jnp.float32,
+) -> Outcome:
+    """Run the soft machine on an instance and compare."""
+    share = instance.cells * jnp.where(instance.scored, scored_weight, 1.0)
+    share = (share / jnp.sum(share)).astype(dtype)  # a mean over the output cells
+    cells = jnp.arange(instance.output.shape[0])
+
+    def likelihood(memory: Array) -> Array:
+        return memory[cells, instance.output]
+
+    episode = run_soft(controller, wiring, instance.input, limit, steps, options, likelihood, dtype)
+    if kind == "expected":
+        per_step = -jnp.sum(limited_log(episode.observed, options.epsilon) * share, axis=-1)
+        loss = jnp.sum(episode.finish * per_step)
+    else:
+        mixed = jnp.sum(episode.finish[:, None] * episode.observed, axis=0)
+        loss = -jnp.sum(limited_log(mixed, options.epsilon) * share)
+    running = jnp.arange(steps) < limit
+    entropy = jnp.sum(episode.entropy * running) / limit
+    error, exact = compare(jnp.argmax(episode.output, axis=-1), instance)
+    return Outcome(loss, entropy, error, exact)
+
+
+def compare(memory: Array, instance: TracedInstance) -> tuple[Array, Array]:
+    """The paper's error (the right way round) and whether every output cell is right."""
+    wrong = memory != instance.output
+    error = jnp.sum(wrong & instance.scored) / jnp.sum(instance.scored)
+    return error, ~jnp.any(wrong & instance.cells)

@@ -1,0 +1,96 @@
+"""A population: many members in one compiled program, on the cores of a CPU or on a GPU.
+
+On a GPU all members advance together (`vmap`). A CPU core is faster with one member at a time, whose
+state stays in its cache, so there the members of a device are mapped over one after another, and the
+population is split over as many CPU devices as there are cores.
+"""
+
+import random
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from nram.training.config import HyperConfig, StageConfig, TrainConfig
+from nram.training.member import Hyper, Member, StepReport, init_member, train_step
+
+
+class Population(NamedTuple):
+    """Members and their hyperparameters: every leaf has a leading axis, a place per member."""
+
+    members: Member
+    hyper: Hyper
+
+
+def draw_hyper(ranges: HyperConfig, seed: int, count: int) -> Hyper:
+    rng = random.Random(f"hyperparameters {seed}")
+    drawn = [[getattr(ranges, name).draw(rng) for name in Hyper._fields] for _ in range(count)]
+    return Hyper(*(np.array(column, np.float32) for column in zip(*drawn, strict=True)))
+
+
+def init_population(config: TrainConfig, count: int) -> Population:
+    """Fresh members, each from its own seed, with hyperparameters of its own."""
+    hyper = draw_hyper(config.hyper, config.seed, count)
+    keys = jax.random.split(jax.random.fold_in(jax.random.key(config.seed), 0), count)
+    members = jax.jit(jax.vmap(partial(init_member, config)))(hyper, keys)
+    return Population(members, hyper)
+
+
+def mapped(function, devices: list[jax.Device], members: int):
+    """`function` of one member, compiled over a leading member axis of every argument."""
+    cpu = devices[0].platform == "cpu"
+
+    def over_members(*arguments):
+        if cpu:
+            return jax.lax.map(lambda one: function(*one), arguments)
+        return jax.vmap(function)(*arguments)
+
+    shards = max(n for n in range(1, len(devices) + 1) if members % n == 0)
+    if shards == 1:
+        return jax.jit(over_members)
+    mesh = Mesh(np.array(devices[:shards]), ("members",))
+    spec = PartitionSpec("members")
+    placed = NamedSharding(mesh, spec)  # said, so that the first call compiles for the later ones too
+    # Members never speak to each other, so nothing varies that should not: no need to check.
+    split = jax.shard_map(over_members, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False)
+    return jax.jit(split, in_shardings=placed, out_shardings=placed)
+
+
+def compile_training(config: TrainConfig, stage: StageConfig, devices: list[jax.Device]):
+    """A function (population, keys, first, steps) that trains every member for some steps.
+
+    `keys` has a key per member; step number `first + i` of the stage uses the key folded with it, so
+    a stage can be cut into any number of calls.
+    """
+
+    def train(member: Member, hyper: Hyper, key: Array, first: Array, steps: Array):
+        def one(index, carry):
+            member, total = carry
+            step_key = jax.random.fold_in(key, first + index)
+            member, report = train_step(config, stage, hyper, step_key, member)
+            return member, jax.tree.map(jnp.add, total, report)
+
+        nothing = StepReport(jnp.float32(0), jnp.float32(0), jnp.float32(0))
+        member, total = jax.lax.fori_loop(0, steps, one, (member, nothing))
+        return member, jax.tree.map(lambda sums: sums / steps, total)
+
+    compiled = mapped(train, devices, stage.population)
+
+    def run(population: Population, keys: Array, first: int, steps: int) -> tuple[Population, StepReport]:
+        count = stage.population
+        members, report = compiled(
+            population.members, population.hyper, keys, np.full(count, first), np.full(count, steps)
+        )
+        return Population(members, population.hyper), report
+
+    return run
+
+
+def stage_keys(config: TrainConfig, stage_index: int) -> Array:
+    """A key per member for the examples and noise of a stage (0 is taken by the first weights)."""
+    key = jax.random.fold_in(jax.random.key(config.seed), stage_index + 1)
+    return jax.random.split(key, config.stages[stage_index].population)

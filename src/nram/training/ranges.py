@@ -1,0 +1,65 @@
+"""Hyperparameters as ranges: every member of a population draws its own value.
+
+In a configuration a range is a number or a string: `0.01` is fixed, `"2e-3..2e-2"` is log-uniform
+between two positive bounds (uniform where the lower one is 0), `"1|10|inf"` is a choice.
+"""
+
+import math
+import random
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Range:
+    """The values that members draw a hyperparameter from."""
+
+    values: tuple[float, ...]
+    continuous: bool = False  # between the two values, instead of one of them
+
+    @classmethod
+    def parse(cls, text: "str | float | Range") -> "Range":
+        if isinstance(text, Range):
+            return text
+        if not isinstance(text, str):
+            return cls((_number(text),))
+        if ".." in text:
+            low, high = (_number(part) for part in text.split("..", 1))
+            if not 0 <= low < high < math.inf:
+                raise ValueError(f"the range '{text}' needs 0 <= low < high")
+            return cls((low, high), continuous=True)
+        return cls(tuple(_number(part) for part in text.split("|")))
+
+    def as_config(self) -> float | str:
+        if len(self.values) == 1 and math.isfinite(self.values[0]):
+            return self.values[0]
+        return (".." if self.continuous else "|").join(f"{value:g}" for value in self.values)
+
+    @property
+    def fixed(self) -> bool:
+        return len(self.values) == 1
+
+    def draw(self, rng: random.Random) -> float:
+        if not self.continuous:
+            return rng.choice(self.values)
+        low, high = self.values
+        if low == 0:
+            return rng.uniform(low, high)
+        return math.exp(rng.uniform(math.log(low), math.log(high)))
+
+    def jitter(self, value: float, rng: random.Random, factor: float) -> float:
+        """A value near this one and inside the range; choices change now and then."""
+        if not self.continuous:
+            return rng.choice(self.values) if rng.random() < 0.1 else value
+        low, high = self.values
+        moved = value * math.exp(rng.uniform(-1, 1) * math.log(factor))
+        return min(max(moved, low), high)
+
+
+def _number(text: str | float) -> float:
+    try:
+        value = float(text)
+    except (TypeError, ValueError):
+        raise ValueError(f"'{text}' is not a number, a range like 2e-3..2e-2 or a choice like 1|10|inf") from None
+    if math.isnan(value) or value < 0:
+        raise ValueError(f"'{text}' is negative or not a number")
+    return value
