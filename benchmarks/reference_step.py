@@ -98,7 +98,7 @@ def timestep(params, repeats, clip, registers, memory):
     lengths = wire_lengths(count, repeats)
     ends = np.cumsum(lengths)
     wires = [renormalise(jax.nn.softmax(logits[end - n : end])) for n, end in zip(lengths, ends, strict=True)]
-    entropy = sum(-jnp.sum(w * jnp.log(jnp.maximum(w, 1e-6))) for w in wires) / len(wires)
+    entropy = sum(-jnp.vdot(jnp.asarray(w), jnp.log(jnp.maximum(w, 1e-6))) for w in wires) / len(wires)
     guard = lambda v: clip_gradient(v, clip)  # noqa: E731
     values, wire = list(guard(registers)), iter(wires)
     for kind in list(range(14)) * repeats:

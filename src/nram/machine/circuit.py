@@ -35,7 +35,7 @@ def _forward(wiring: Wiring, renormalising: bool, weights: Array, registers: Arr
     calls = []  # per module: the memory it saw and its arguments
     wire = 0
     for module in wiring.modules:
-        stacked = jnp.stack(values) if module.arity else None
+        stacked = jnp.stack(values)  # dropped by the compiler where no wire reads it
         arguments = []
         for _ in range(module.arity):
             arguments.append(weights[wire, : len(values)] @ stacked)

@@ -20,13 +20,13 @@ def certain(values: Array, size: int, dtype=jnp.float32) -> Array:
     return jax.nn.one_hot(values, size, dtype=dtype)
 
 
-def limited_log(x: Array, epsilon: float) -> Array:
+def limited_log(x: Array, epsilon: Array | float) -> Array:
     """log(max(x, epsilon)), the paper's guard wherever a logarithm is taken."""
     return jnp.log(jnp.maximum(x, epsilon))
 
 
 @jax.custom_vjp
-def choose(logits: Array, epsilon: float) -> tuple[Array, Array]:
+def choose(logits: Array, epsilon: Array) -> tuple[Array, Array]:
     """Softmax over the last axis, and the mean entropy of the distributions.
 
     One function, because their gradients share their terms: written apart, XLA's CPU code for the

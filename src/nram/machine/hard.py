@@ -31,8 +31,7 @@ class HardResult(NamedTuple):
 def hard_step(controller: Controller, wiring: Wiring, state: HardState) -> tuple[HardState, Array]:
     """One timestep: the new state and whether the machine halts after it. `controller` is prepared."""
     size = state.memory.shape[0]
-    dtype = controller.output.bias.dtype
-    flags = (state.registers == 0).astype(dtype)
+    flags = (state.registers == 0).astype(jnp.float32)
     decision, controller_state = controller.decide(wiring, flags, state.controller)
     chosen = jnp.argmax(decision.logits, axis=-1)
     memory = state.memory

@@ -55,13 +55,11 @@ def soft_step(
     flags = state.registers[:, 0]  # P(r_i = 0), all that the controller may see
     decision, controller_state = controller.decide(wiring, flags, state.controller)
     epsilon = jnp.asarray(options.epsilon, flags.dtype)
-    weights, entropy = choose(decision.logits, epsilon)
+    weights, entropy = choose(decision.logits, epsilon)  # pyright: ignore[reportGeneralTypeIssues]
     if options.renormalising:
         weights = renormalise(weights)
     clip = jnp.asarray(options.clip, flags.dtype)
-    registers, memory = run_circuit(
-        wiring, options.renormalising, clip, weights, state.registers, state.memory
-    )
+    registers, memory = run_circuit(wiring, options.renormalising, clip, weights, state.registers, state.memory)
     return SoftState(controller_state, registers, memory), decision.halt, entropy
 
 

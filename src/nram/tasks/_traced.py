@@ -46,9 +46,7 @@ def write(memory: Array, where: Array, values: Array | int, active: Array) -> Ar
     return memory.at[jnp.where(active, where, nowhere)].set(values, mode="drop")
 
 
-def place_blocks(
-    key: Array, count: Array | int, width: int, first: Array | int, memory_size: int, most: int
-) -> Array:
+def place_blocks(key: Array, count: Array | int, width: int, first: Array | int, memory_size: int, most: int) -> Array:
     """int32 [most]: `count` addresses in random order, by the law of `_plain.place_blocks`."""
     items = memory_size - first - count * (width - 1)
     item = random_order(key, items, memory_size)[:most]

@@ -90,9 +90,7 @@ class Task:
     scored_cells: Callable[[Sequence[int], list[int]], list[int]] = all_output_cells
     """(memory at the start, output cells) -> the cells that count for the paper's error."""
 
-    def sample(
-        self, complexity: int, count: int, seed: int, memory_size: int | None = None
-    ) -> list[Instance]:
+    def sample(self, complexity: int, count: int, seed: int, memory_size: int | None = None) -> list[Instance]:
         """Instances of one complexity, the same from the same seed on every platform.
 
         A larger `count` continues the list of a smaller one. `memory_size` is the least that works

@@ -31,9 +31,7 @@ def sample_traced(key: Array, n: Any, memory_size: int) -> TracedInstance:
 
     values = _traced.random_values(key, memory_size, memory_size - 1)
     start = jnp.where(_traced.between(1, n + 1, memory_size), values, 0).at[0].set(n + 1)
-    return _traced.instance(
-        start, cells=_traced.between(n + 1, 2 * n + 1, memory_size), answer=jnp.roll(start, n)
-    )
+    return _traced.instance(start, cells=_traced.between(n + 1, 2 * n + 1, memory_size), answer=jnp.roll(start, n))
 
 
 TASK = Task(

@@ -36,9 +36,7 @@ def draw_complexity(key: Array, level: Array, low: int, high: int, count: int) -
     return jnp.where(kind < 0.35, jnp.minimum(uniform, top), reach).astype(jnp.int32)
 
 
-def advance(
-    progress: Progress, wrong: Array, step: Array, high: int, config: CurriculumConfig
-) -> Progress:
+def advance(progress: Progress, wrong: Array, step: Array, high: int, config: CurriculumConfig) -> Progress:
     """Count a batch's share of wrong examples and raise the level when it has become small."""
     error = MOVING_AVERAGE * progress.error + (1 - MOVING_AVERAGE) * wrong
     due = (error < config.threshold) & (step - progress.raised >= config.interval) & (progress.level < high)

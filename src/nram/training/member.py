@@ -90,7 +90,7 @@ def batch_outcomes(
         complexity = draw_complexity(complexity_key, level, low, high, config.batch)
     else:
         complexity = jax.random.randint(complexity_key, (config.batch,), low, high + 1, jnp.int32)
-    slack = jax.random.randint(slack_key, (config.batch,), 0, config.step_slack + 1)
+    slack = jax.random.randint(slack_key, (config.batch,), 0, stage.step_slack + 1)
     wiring, options = wiring_of(config.machine), machine_options(config, hyper.clip_activations)
 
     def one(key, n, slack):
@@ -137,9 +137,7 @@ def train_step(
         return jax.tree.map(lambda a, b: jnp.where(finite, a, b), new, old)
 
     wrong = 1 - jnp.mean(outcomes.exact)
-    progress = advance(
-        member.progress, wrong, member.step, stage.max_complexity, config.curriculum
-    )
+    progress = advance(member.progress, wrong, member.step, stage.max_complexity, config.curriculum)
     trained = Member(
         keep(controller, member.controller),
         keep(moments, member.moments),

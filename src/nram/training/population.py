@@ -15,6 +15,7 @@ import numpy as np
 from jax import Array
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from nram.runtime import Device
 from nram.training.config import HyperConfig, StageConfig, TrainConfig
 from nram.training.member import Hyper, Member, StepReport, init_member, train_step
 
@@ -29,7 +30,7 @@ class Population(NamedTuple):
 def draw_hyper(ranges: HyperConfig, seed: int, count: int) -> Hyper:
     rng = random.Random(f"hyperparameters {seed}")
     drawn = [[getattr(ranges, name).draw(rng) for name in Hyper._fields] for _ in range(count)]
-    return Hyper(*(np.array(column, np.float32) for column in zip(*drawn, strict=True)))
+    return Hyper(*(jnp.array(column, jnp.float32) for column in zip(*drawn, strict=True)))
 
 
 def init_population(config: TrainConfig, count: int) -> Population:
@@ -40,7 +41,12 @@ def init_population(config: TrainConfig, count: int) -> Population:
     return Population(members, hyper)
 
 
-def mapped(function, devices: list[jax.Device], members: int):
+def abstract_population(config: TrainConfig, count: int) -> Population:
+    """The shapes of a population, without making one."""
+    return jax.eval_shape(lambda: init_population(config, count))
+
+
+def mapped(function, devices: list[Device], members: int):
     """`function` of one member, compiled over a leading member axis of every argument."""
     cpu = devices[0].platform == "cpu"
 
@@ -60,7 +66,7 @@ def mapped(function, devices: list[jax.Device], members: int):
     return jax.jit(split, in_shardings=placed, out_shardings=placed)
 
 
-def compile_training(config: TrainConfig, stage: StageConfig, devices: list[jax.Device]):
+def compile_training(config: TrainConfig, stage: StageConfig, devices: list[Device]):
     """A function (population, keys, first, steps) that trains every member for some steps.
 
     `keys` has a key per member; step number `first + i` of the stage uses the key folded with it, so

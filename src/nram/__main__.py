@@ -1,0 +1,5 @@
+import sys
+
+from nram.cli import main
+
+sys.exit(main())

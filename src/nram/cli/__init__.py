@@ -1,0 +1,56 @@
+"""The command line: `nram VERB`. One file per verb, each a stop on the way from examples to programs.
+
+Nothing here imports JAX before a verb that needs it runs, so help and bad usage answer at once.
+"""
+
+import argparse
+import difflib
+import os
+import sys
+from typing import NoReturn
+
+from nram import __version__
+from nram.cli import bench, eval, sample, tasks, train
+from nram.errors import NramError
+
+VERBS = (tasks, sample, train, eval, bench)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Bad usage exits with 2, says what to change and names what was probably meant."""
+
+    def error(self, message: str) -> NoReturn:
+        word, _, choices = message.partition(" (choose from ")
+        wrong = word.rsplit("'", 2)[1] if choices and word.count("'") >= 2 else ""
+        near = difflib.get_close_matches(wrong, [c.strip(" ')") for c in choices.split(",")], n=2)
+        hint = f"\ndid you mean {' or '.join(near)}?" if near else ""
+        self.exit(2, f"{self.prog}: {message}{hint}\n'{self.prog} --help' shows how it is used\n")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="nram",
+        description="Neural Random-Access Machines: from examples to programs.",
+        epilog="Exit status: 0 on success, 1 when the work failed or was interrupted, 2 on bad usage. "
+        "'nram VERB --help' tells more.",
+    )
+    parser.add_argument("--version", action="version", version=f"nram {__version__}")
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True, parser_class=_Parser)
+    for verb in VERBS:
+        verb.add_parser(verbs)
+    return parser
+
+
+def main(argv: list[str] | None = None) -> int:
+    arguments = build_parser().parse_args(argv)
+    try:
+        return arguments.run(arguments)
+    except NramError as error:
+        print(f"nram {arguments.verb}: {error}", file=sys.stderr)
+        return error.exit_status
+    except KeyboardInterrupt:
+        print(f"\nnram {arguments.verb}: interrupted", file=sys.stderr)
+        return 1
+    except BrokenPipeError:  # the reader, `head` for one, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0

@@ -1,0 +1,72 @@
+"""`nram bench`: how fast is the training step?"""
+
+from nram.cli.output import add_device, add_json, positive, print_json, table
+
+
+def add_parser(verbs) -> None:
+    parser = verbs.add_parser("bench", help="measure speed", description="Measure speed on this machine.")
+    subjects = parser.add_subparsers(dest="subject", metavar="SUBJECT", required=True)
+    step = subjects.add_parser(
+        "step",
+        help="the forward pass and the training step",
+        description="Example-steps a second (one example through one timestep), forward alone and in training, of the "
+        "machine and, in the same run, of the frozen reference step of benchmarks/ (MLP controllers only).",
+    )
+    step.add_argument("--task", default="copy", metavar="TASK")
+    step.add_argument("--memory-size", type=positive, default=12, metavar="M")
+    step.add_argument("--registers", type=positive, default=4, metavar="R")
+    step.add_argument("--steps", type=positive, default=11, metavar="T", help="timesteps of an episode")
+    step.add_argument("--repeats", type=positive, default=1, metavar="K", help="of the 14 modules")
+    step.add_argument("--controller", choices=("mlp", "lstm", "automaton"), default="mlp")
+    step.add_argument("--hidden", type=positive, default=65, metavar="H")
+    step.add_argument("--batch", type=positive, default=50, metavar="B")
+    step.add_argument("--population", type=positive, default=1, metavar="P")
+    step.add_argument("--seconds", type=positive, default=3, help="of each measurement (default: 3)")
+    add_device(step)
+    add_json(step)
+    step.set_defaults(run=run)
+
+
+def run(arguments) -> int:
+    from nram.errors import UsageError
+    from nram.tasks import get_task
+
+    task = get_task(arguments.task)
+    complexity = task.largest_complexity(arguments.memory_size)
+    if complexity < task.min_complexity:
+        least = task.least_memory(task.min_complexity)
+        raise UsageError(f"--memory-size {arguments.memory_size} is too small for {task.name}: use {least} or more")
+
+    from nram.runtime import device_name, prepare_devices
+
+    devices = prepare_devices(arguments.device)
+    from nram.training.speed import StepShape, measure
+
+    shape = StepShape(
+        task=arguments.task,
+        memory_size=arguments.memory_size,
+        registers=arguments.registers,
+        steps=arguments.steps,
+        repeats=arguments.repeats,
+        controller=arguments.controller,
+        hidden=arguments.hidden,
+        batch=arguments.batch,
+        population=arguments.population,
+    )
+    rates = measure(shape, devices, arguments.seconds)
+    result = {"configuration": shape._asdict(), "device": device_name(devices), **rates}
+    if arguments.json:
+        print_json(result)
+        return 0
+    print(", ".join(f"{name} {value}" for name, value in shape._asdict().items()) + f" on {result['device']}\n")
+    rows = [["example-steps a second", "forward", "training", "training, x reference"]]
+    base = rates["reference"] and rates["reference"]["train_example_steps_per_s"]
+    for name in ("reference", "plain", "fast"):
+        rate = rates[name]
+        if rate is None:
+            rows.append([name, "-", "-", "-"])
+            continue
+        forward, train = rate["forward_example_steps_per_s"], rate["train_example_steps_per_s"]
+        rows.append([name, f"{forward:.0f}", f"{train:.0f}", f"{train / base:.2f}" if base else "-"])
+    print(table(rows))
+    return 0

@@ -1,0 +1,60 @@
+"""What every verb shares: the --json switch and the arguments of verbs that use JAX."""
+
+import argparse
+import json
+import sys
+from typing import Any
+
+from nram.runtime import DEVICES
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print one JSON value on standard output; all else goes to standard error",
+    )
+
+
+def add_device(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--device", choices=DEVICES, default="auto", help="where to compute (default: auto)")
+
+
+def natural(text: str) -> int:
+    """An argument that must be a whole number from 0 up."""
+    try:
+        value = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number") from None
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"{value} is negative: give a whole number from 0 up")
+    return value
+
+
+def positive(text: str) -> int:
+    if natural(text) == 0:
+        raise argparse.ArgumentTypeError("0 is too small: give a whole number from 1 up")
+    return int(text)
+
+
+def print_json(value: Any) -> None:
+    json.dump(value, sys.stdout)
+    sys.stdout.write("\n")
+
+
+def table(rows: list[list[str]]) -> str:
+    """Rows of words in columns; the first row is the heading. Numbers stand to the right."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    numeric = [all(_is_number(row[column]) for row in rows[1:]) for column in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.rjust(width) if right else cell.ljust(width)
+            for cell, width, right in zip(row, widths, numeric, strict=True)
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def _is_number(text: str) -> bool:
+    return text.replace(".", "").replace("%", "").replace("-", "").strip().isdigit()

@@ -1,0 +1,124 @@
+"""`nram train`: a population of machines learns a task."""
+
+import signal
+import sys
+from pathlib import Path
+
+from nram.cli.output import add_device, add_json, natural, print_json
+from nram.errors import UsageError
+
+
+def add_parser(verbs) -> None:
+    parser = verbs.add_parser(
+        "train",
+        help="train a population of machines on a task",
+        description="Train a population of machines on a task, from scratch or onwards. Without further words the "
+        "task's own recipe is used. Ctrl-C saves and stops; --resume goes on to the same result.",
+        epilog="A setting is named as in the recipe: machine.registers, hyper.learning_rate, stages.0.steps; the last "
+        "part is enough where it is clear (population=64 sets every stage). A hyperparameter may be a number, a "
+        "range that members draw from (learning_rate=2e-3..2e-2) or a choice (clip_activations='1|10|inf'). "
+        "'--set help' lists all settings with their values.",
+    )
+    parser.add_argument("task", metavar="TASK")
+    parser.add_argument("--seed", type=natural, metavar="S", help="default: 0")
+    parser.add_argument("--out", type=Path, metavar="RUN", help="the run's folder (default: runs/TASK-S)")
+    parser.add_argument("--resume", action="store_true", help="go on with the run in --out; start it if there is none")
+    parser.add_argument("--config", type=Path, metavar="FILE", help="settings as TOML or JSON, laid over the recipe")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="one setting; may be repeated")
+    add_device(parser)
+    add_json(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments) -> int:
+    from nram.tasks import get_task
+    from nram.training.settings import load_config
+
+    get_task(arguments.task)
+    if "help" in arguments.set:
+        return _list_settings(arguments)
+    changed = arguments.config or arguments.set or arguments.seed is not None
+    config = load_config(arguments.task, file=arguments.config, overrides=arguments.set, seed=arguments.seed)
+    out = arguments.out or Path("runs") / f"{config.task}-{config.seed}"
+
+    from nram.cli.progress import progress_display
+    from nram.runtime import device_name, prepare_devices
+    from nram.training.footprint import check_fits
+    from nram.training.run_folder import RunFolder
+    from nram.training.trainer import train
+
+    devices = prepare_devices(arguments.device)
+    folder = RunFolder(out)
+    if arguments.resume and folder.exists:
+        folder = RunFolder.open(out)
+        if folder.config.task != config.task:
+            raise UsageError(f"{out} is a run of the task '{folder.config.task}': choose another --out")
+        if changed:
+            folder.require_same(config)
+        config = folder.config
+    else:
+        check_fits(config, devices)
+        folder = RunFolder.create(out, config, sys.argv[1:], device_name(devices))
+    result = folder.result
+    if result is None:
+        with folder.locked(), _interruptible() as stopping, progress_display(config, out, devices) as display:
+            result = train(folder, config, devices, on_report=display.report, on_note=display.note, stopping=stopping)
+    elif not arguments.json:
+        print(f"{out} is finished already.", file=sys.stderr)
+    if arguments.json:
+        print_json({**result, "run": str(out)})
+    else:
+        _tell(result, out)
+    return 0
+
+
+def _tell(result: dict, out: Path) -> None:
+    perfect, kept = result["perfect_members"], result["kept_members"]
+    if perfect:
+        print(
+            f"{perfect} of the best {kept} members {'is' if perfect == 1 else 'are'} perfect, soft and hard, under "
+            f"every step limit and at n = 50 ({result['seconds']:.0f} s of training)."
+        )
+    else:
+        best = result["best_validation_exact_hard"]
+        print(f"No member is perfect yet: the best solves {best:.1%} of the validation instances, hard.")
+    print(f"Next: nram eval {out}")
+
+
+def _list_settings(arguments) -> int:
+    from nram.training.settings import config_to_dict, load_config
+
+    config = config_to_dict(load_config(arguments.task, file=arguments.config, seed=arguments.seed))
+    if arguments.json:
+        print_json(config)
+        return 0
+    for key, value in config.items():
+        if isinstance(value, dict):
+            for inner, inner_value in value.items():
+                print(f"{key}.{inner} = {inner_value}")
+        elif key == "stages":
+            for index, stage in enumerate(value):
+                for inner, inner_value in stage.items():
+                    print(f"stages.{index}.{inner} = {inner_value}")
+        elif key != "task":
+            print(f"{key} = {value}")
+    return 0
+
+
+class _interruptible:
+    """The first Ctrl-C (or SIGTERM) asks the run to save and stop, the second stops it at once."""
+
+    def __enter__(self):
+        self.asked = False
+        self.before = {number: signal.signal(number, self._ask) for number in (signal.SIGINT, signal.SIGTERM)}
+        return lambda: self.asked
+
+    def _ask(self, number, frame):
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True
+        print("\nstopping: saving after the steps under way (Ctrl-C again stops at once)", file=sys.stderr)
+
+    def __exit__(self, *exception):
+        for number, handler in self.before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,1 @@
+"""Pictures of runs: curves of errors and of training."""

@@ -1,0 +1,54 @@
+"""Curves: how a run went, and how far what it learned reaches."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+
+from nram.errors import NramError
+
+SOFT, HARD, PALE = "#2f6fab", "#d1495b", "#b9c4cf"
+
+
+def plot_run(report: dict[str, Any], metrics: list[dict[str, Any]], path: Path) -> None:
+    """Two panels: error while training, and error against maximal complexity (the paper's figure)."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
+    _training_panel(left, metrics)
+    _generalisation_panel(right, report)
+    figure.suptitle(f"{report['task']}, seed {report['seed']}, member {report['member']}")
+    try:
+        figure.savefig(path, dpi=130)
+    except (OSError, ValueError) as error:
+        raise NramError(f"cannot write the plot {path}: {error}") from None
+    finally:
+        plt.close(figure)
+
+
+def _training_panel(axes, metrics: list[dict[str, Any]]) -> None:
+    seconds = [row["seconds"] for row in metrics]
+    axes.plot(seconds, [row["median_error"] for row in metrics], color=PALE, label="median member")
+    axes.plot(seconds, [row["best_error"] for row in metrics], color=SOFT, label="best member")
+    for before, row in zip(metrics, metrics[1:], strict=False):
+        if row["stage"] != before["stage"]:
+            axes.axvline(before["seconds"], color="0.8", linewidth=0.8)
+            axes.text(before["seconds"], 1.01, f" n ≤ {row['max_complexity']}", fontsize=7, va="bottom")
+    axes.set(xlabel="seconds of training", ylabel="error on training batches", ylim=(-0.02, 1), title="Training")
+    axes.legend(frameon=False)
+
+
+def _generalisation_panel(axes, report: dict[str, Any]) -> None:
+    for mode, colour, style in (("soft", SOFT, "-"), ("hard", HARD, "--")):
+        points = [(point["max_complexity"], point[mode]["error"]) for point in report["curve"]]
+        axes.plot(*zip(*points, strict=True), style, marker="o", markersize=3, color=colour, label=mode)
+    axes.axvline(report["trained_up_to"], color="0.8", linewidth=0.8)
+    axes.text(report["trained_up_to"], 1.01, " trained up to here", fontsize=7, va="bottom")
+    axes.set(xlabel="maximal complexity", ylabel="error", ylim=(-0.02, 1), title="Generalisation")
+    axes.legend(frameon=False)
+
+
+def read_metrics(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []

@@ -1,0 +1,76 @@
+"""Setting up JAX for a run: which devices, how many CPU cores, where compiled programs are kept."""
+
+import contextlib
+import os
+import platform
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from nram.errors import UsageError
+
+Device = Any  # a jax.Device: naming its type would import JAX
+DEVICES = ("auto", "cpu", "gpu")
+
+
+def cpu_cores() -> int:
+    """The cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def cache_folder() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "nram"
+
+
+def prepare_devices(device: str = "auto") -> list[Device]:
+    """The devices to work on. Call it before anything else touches JAX: a CPU is split into one device
+    per core, which cannot be changed later."""
+    import jax
+
+    # Where JAX is running already, in a user's own process, its devices are taken as they are.
+    with contextlib.suppress(RuntimeError):
+        jax.config.update("jax_num_cpu_devices", cpu_cores())
+    if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
+        jax.config.update("jax_compilation_cache_dir", str(cache_folder() / "compiled"))
+    try:
+        if device == "auto":
+            return jax.devices()
+        return jax.devices(device)
+    except RuntimeError:
+        raise UsageError(
+            f"JAX sees no {device}: install nram with its 'cuda' extra on a machine with an NVIDIA driver, "
+            "or leave out --device"
+        ) from None
+
+
+def device_name(devices: list[Device]) -> str:
+    kind = devices[0].device_kind
+    if devices[0].platform == "cpu":
+        kind = f"{platform.machine()} CPU"
+    return f"{len(devices)} x {kind}" if len(devices) > 1 else kind
+
+
+def available_bytes(device: Device) -> int | None:
+    """Memory that a program may take, where it can be known."""
+    stats = device.memory_stats() if device.platform != "cpu" else None
+    if stats:
+        return stats.get("bytes_limit")
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return None
+
+
+def versions() -> dict[str, str]:
+    """What a result depends on."""
+    names = ("nram", "jax", "jaxlib", "equinox", "optax", "numpy")
+    found = {"python": platform.python_version()}
+    for name in names:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found[name] = "not installed"
+    return found

@@ -1,0 +1,144 @@
+"""Judging trained controllers: error and exact match, soft and hard, on instances kept apart.
+
+Instances of a trial at N: half have a complexity uniform up to N, half have N itself (spec: 'perfect
+at N'). Three purposes draw from three streams of seeds, so that no test instance was ever used to
+choose a member.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+
+from nram.machine import Controller, run_hard, run_soft
+from nram.tasks import get_task
+from nram.tasks.base import Task, TracedInstance
+from nram.training.config import TrainConfig
+from nram.training.loss import compare
+from nram.training.member import machine_options, wiring_of
+
+Purpose = Literal["validation", "examination", "test"]
+Mode = Literal["soft", "hard"]
+LIMITS = ("T", "2T", "20n+200")  # 'right under every limit' is tested at these three
+
+SOFT_BATCH_BYTES = 2**28  # of memory tapes at once in a soft evaluation
+
+
+class Score(NamedTuple):
+    error: Any  # mean share of wrong cells among those that should be modified
+    exact: Any  # share of instances with every output cell right
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A set of instances, drawn from its description alone."""
+
+    task: str
+    max_complexity: int
+    count: int
+    seed: int
+    purpose: Purpose
+    uniform: bool = False  # all complexities uniform up to the maximum, as in the paper's figure
+
+    @property
+    def memory_size(self) -> int:
+        return get_task(self.task).least_memory(self.max_complexity)
+
+
+@lru_cache(maxsize=16)
+def draw_trial(trial: Trial) -> tuple[TracedInstance, np.ndarray]:
+    """The instances and their complexities."""
+    task = get_task(trial.task)
+    stream = {"validation": 1, "examination": 2, "test": 3}[trial.purpose]
+    key = jax.random.fold_in(jax.random.fold_in(jax.random.key(trial.seed), 7_000_000 + stream), trial.max_complexity)
+    complexity_key, instance_key = jax.random.split(key)
+    low, high = task.min_complexity, trial.max_complexity
+    complexity = jax.random.randint(complexity_key, (trial.count,), low, high + 1, jnp.int32)
+    if not trial.uniform:
+        complexity = jnp.where(jnp.arange(trial.count) % 2 == 1, high, complexity)
+    sample = jax.jit(jax.vmap(lambda key, n: task.sample_traced(key, n, trial.memory_size)))
+    instances = sample(jax.random.split(instance_key, trial.count), complexity)
+    return jax.tree.map(np.asarray, instances), np.asarray(complexity)
+
+
+def step_limits(task: Task, complexity: np.ndarray, limit: str) -> np.ndarray:
+    """The step limit of every instance, under one of the three kinds of limit."""
+    if limit == "20n+200":
+        return np.asarray(20 * complexity + 200)
+    steps = np.broadcast_to(task.step_limit(complexity), complexity.shape)
+    return steps * (2 if limit == "2T" else 1)
+
+
+def hard_score(config: TrainConfig, controller: Controller, instances: TracedInstance, limits: ArrayLike) -> Score:
+    """Means over the instances of the discretised machine's error and exact match."""
+    run = partial(run_hard, controller, wiring_of(config.machine))
+    results = jax.vmap(run)(instances.input, jnp.asarray(limits))
+    return _mean(jax.vmap(compare)(results.memory, instances))
+
+
+def soft_score(
+    config: TrainConfig, controller: Controller, instances: TracedInstance, limits: ArrayLike, steps: int
+) -> Score:
+    """The same of the continuous machine: its output is the argmax of the averaged memory."""
+    wiring, options = wiring_of(config.machine), machine_options(config)
+
+    def one(arguments):
+        instance, limit = arguments
+        episode = run_soft(controller, wiring, instance.input, limit, steps, options)
+        return compare(jnp.argmax(episode.output, axis=-1), instance)
+
+    size = instances.input.shape[-1]
+    batch = max(1, SOFT_BATCH_BYTES // (12 * size * size))
+    return _mean(jax.lax.map(one, (instances, limits), batch_size=min(batch, instances.input.shape[0])))
+
+
+def _mean(outcomes) -> Score:
+    error, exact = outcomes
+    return Score(jnp.mean(error), jnp.mean(exact))
+
+
+@lru_cache(maxsize=64)
+def _compiled(mode: Mode, config: TrainConfig, steps: int):
+    if mode == "hard":
+        return jax.jit(partial(hard_score, config))
+    return jax.jit(partial(soft_score, config, steps=steps))
+
+
+def evaluate(config: TrainConfig, controller: Controller, trial: Trial, mode: Mode, limit: str = "T") -> Score:
+    """One controller's score on one trial under one kind of step limit."""
+    instances, complexity = draw_trial(trial)
+    limits = step_limits(get_task(trial.task), complexity, limit)
+    score = _compiled(mode, config, int(limits.max()) if mode == "soft" else 0)(controller, instances, limits)
+    return Score(float(score.error), float(score.exact))
+
+
+class Examination(NamedTuple):
+    """Whether a controller is perfect: exact on every instance, under every limit."""
+
+    soft: bool  # the continuous machine at the trained complexity
+    hard: bool  # the discretised machine there
+    far: bool  # the discretised machine at FAR
+
+    @property
+    def passed(self) -> bool:
+        return self.soft and self.hard and self.far
+
+
+FAR = 50  # the paper tests generalisation up to here
+
+
+def examine(config: TrainConfig, controller: Controller, seed: int, count: int) -> Examination:
+    """Test for perfection, the cheap and telling parts first; what follows a failure is not run."""
+    trained = max(stage.max_complexity for stage in config.stages)
+
+    def perfect(mode: Mode, complexity: int) -> bool:
+        trial = Trial(config.task, complexity, count, seed, "examination")
+        return all(evaluate(config, controller, trial, mode, limit).exact == 1.0 for limit in LIMITS)
+
+    hard = perfect("hard", trained)
+    far = hard and perfect("hard", FAR)
+    return Examination(far and perfect("soft", trained), hard, far)

@@ -1,0 +1,182 @@
+"""The folder of a run: what it is, how far it got, and what it found.
+
+run.json                 configuration, arguments, versions, device
+metrics.jsonl            a line per report
+checkpoint.safetensors   everything needed to go on
+best/0.safetensors …     the best members, the first the best
+result.json              how the run ended; its presence means 'finished'
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from nram.errors import NramError, UsageError
+from nram.machine import Controller
+from nram.runtime import versions
+from nram.training.checkpoint import load_arrays, read_description, save_arrays, write_atomically
+from nram.training.config import TrainConfig
+from nram.training.settings import config_from_dict, config_to_dict
+
+FORMAT = 1
+
+
+class RunFolder:
+    """A run on disk. Everything but the metrics is written atomically."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.checkpoint = path / "checkpoint.safetensors"
+        self.metrics = path / "metrics.jsonl"
+
+    # ---- opening
+
+    @classmethod
+    def create(cls, path: Path, config: TrainConfig, arguments: list[str], device: str) -> "RunFolder":
+        """A new run in a folder that is empty or does not exist."""
+        run = cls(path)
+        with _refusals(path):
+            path.mkdir(parents=True, exist_ok=True)
+            if any(entry.name != ".lock" for entry in path.iterdir()):
+                raise UsageError(f"{path} is not empty: go on with the run there by --resume, or choose another --out")
+        record = {
+            "format": FORMAT,
+            "config": config_to_dict(config),
+            "arguments": arguments,
+            "versions": versions(),
+            "device": device,
+            "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        }
+        run._write_json("run.json", record)
+        return run
+
+    @classmethod
+    def open(cls, path: Path) -> "RunFolder":
+        """A run that exists."""
+        run = cls(path)
+        if not (path / "run.json").is_file():
+            what = "has no run.json" if path.is_dir() else "does not exist"
+            raise UsageError(f"{path} is not a run: it {what}; 'nram train TASK --out {path}' makes one")
+        found = run.record.get("format")
+        if found != FORMAT:
+            maker = run.record.get("versions", {}).get("nram", "unknown")
+            raise UsageError(
+                f"{path} was written in format {found} of the run folder, and this version of nram reads "
+                f"format {FORMAT}: use the version that made it ({maker})"
+            )
+        return run
+
+    @property
+    def exists(self) -> bool:
+        return (self.path / "run.json").is_file()
+
+    @contextlib.contextmanager
+    def locked(self):
+        """No two processes train in one folder."""
+        with _refusals(self.path), open(self.path / ".lock", "w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise UsageError(f"another process is training in {self.path}: wait for it or stop it") from None
+            yield
+
+    # ---- what the run is
+
+    @property
+    def record(self) -> dict[str, Any]:
+        return self._read_json("run.json")
+
+    @property
+    def config(self) -> TrainConfig:
+        return config_from_dict(self.record["config"])
+
+    def require_same(self, config: TrainConfig) -> None:
+        """Refuse to go on with another configuration than the run began with."""
+        before, now = _flat(config_to_dict(self.config)), _flat(config_to_dict(config))
+        changed = [name for name in before.keys() | now.keys() if before.get(name) != now.get(name)]
+        if changed:
+            lines = [
+                f"  - {name}: {before.get(name)} in the run, {now.get(name)} asked for" for name in sorted(changed)
+            ]
+            raise UsageError(f"{self.path} has another configuration; choose another --out:\n" + "\n".join(lines))
+
+    # ---- how far it got
+
+    @property
+    def result(self) -> dict[str, Any] | None:
+        return self._read_json("result.json") if (self.path / "result.json").is_file() else None
+
+    def write_result(self, result: dict[str, Any]) -> None:
+        self._write_json("result.json", result)
+
+    def append_metrics(self, row: dict[str, Any]) -> None:
+        with _refusals(self.path), open(self.metrics, "a") as file:
+            file.write(json.dumps(row) + "\n")
+
+    def cut_metrics(self, lines: int) -> None:
+        """Forget the rows written after the checkpoint: their steps are about to be repeated."""
+        kept = self.metrics.read_bytes().splitlines(keepends=True)[:lines] if self.metrics.exists() else []
+        write_atomically(self.metrics, b"".join(kept))
+
+    # ---- what it found
+
+    def save_member(self, rank: int, controller: Controller, description: dict[str, Any]) -> None:
+        with _refusals(self.path):
+            (self.path / "best").mkdir(exist_ok=True)
+        save_arrays(self.path / "best" / f"{rank}.safetensors", controller, description)
+
+    def members(self) -> list[int]:
+        return sorted(int(path.stem) for path in (self.path / "best").glob("*.safetensors"))
+
+    def load_member(self, rank: int) -> tuple[Controller, dict[str, Any]]:
+        from nram.training.population import abstract_population
+
+        path = self.path / "best" / f"{rank}.safetensors"
+        if not path.is_file():
+            have = ", ".join(map(str, self.members()))
+            if not have:
+                raise UsageError(f"{self.path} has no trained member yet: finish it with 'nram train' and --resume")
+            raise UsageError(f"{self.path} has no member {rank}: it has {have}")
+        one = abstract_population(self.config, 1).members.controller
+        like = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), one)
+        return load_arrays(path, like)
+
+    def describe_member(self, rank: int) -> dict[str, Any]:
+        return read_description(self.path / "best" / f"{rank}.safetensors")
+
+    # ---- files
+
+    def _write_json(self, name: str, value: Any) -> None:
+        write_atomically(self.path / name, (json.dumps(value, indent=2) + "\n").encode())
+
+    def _read_json(self, name: str) -> Any:
+        try:
+            return json.loads((self.path / name).read_text())
+        except (OSError, ValueError) as error:
+            raise NramError(f"{self.path / name} cannot be read: {error}") from None
+
+
+@contextlib.contextmanager
+def _refusals(path: Path):
+    """What the file system refuses, said in one line."""
+    try:
+        yield
+    except OSError as error:
+        where = error.filename or path
+        raise NramError(f"cannot write {os.fspath(where)}: {error.strerror}") from error
+
+
+def _flat(value: Any, prefix: str = "") -> dict[str, Any]:
+    if isinstance(value, dict):
+        pairs = value.items()
+    elif isinstance(value, list):
+        pairs = enumerate(value)
+    else:
+        return {prefix.rstrip("."): value}
+    return {k: v for key, inner in pairs for k, v in _flat(inner, f"{prefix}{key}.").items()}

@@ -1,0 +1,62 @@
+"""Between stages: members are judged by hard execution, and the best are cloned."""
+
+import random
+from functools import partial
+
+import jax
+import numpy as np
+
+from nram.runtime import Device
+from nram.tasks import get_task
+from nram.training.config import HyperConfig, StageConfig, TrainConfig
+from nram.training.evaluation import Score, Trial, draw_trial, hard_score, step_limits
+from nram.training.member import Hyper
+from nram.training.population import Population, mapped
+
+
+def compile_validation(config: TrainConfig, stage: StageConfig, devices: list[Device]):
+    """A function from a population to every member's hard score on the validation set.
+
+    The set goes up to twice the stage's complexity, because what does not reach beyond its training
+    is not worth cloning, and half of it has twice the step limit, because what only works when
+    stopped in time is not either.
+    """
+    task = get_task(config.task)
+    trial = Trial(config.task, 2 * stage.max_complexity, config.validation, config.seed, "validation")
+    instances, complexity = draw_trial(trial)
+    single, double = (step_limits(task, complexity, limit) for limit in ("T", "2T"))
+    limits = np.where(np.arange(trial.count) % 4 < 2, single, double)
+    score = mapped(partial(hard_score, config, instances=instances, limits=limits), devices, stage.population)
+
+    def validate(population: Population) -> Score:
+        return jax.tree.map(np.asarray, score(population.members.controller))
+
+    return validate
+
+
+def ranking(population: Population, exact: np.ndarray) -> np.ndarray:
+    """Members from the best to the worst: hard exact match, then curriculum level, then soft error."""
+    progress = jax.tree.map(np.asarray, population.members.progress)
+    return np.lexsort((progress.error, -progress.level, -exact))
+
+
+def clone_best(config: TrainConfig, stage_index: int, population: Population, exact: np.ndarray) -> Population:
+    """The population of a stage: the best members of the one before, in turn, each first as it is and
+    then with jittered hyperparameters. Levels are kept; the count of the error begins anew."""
+    stage = config.stages[stage_index]
+    order = ranking(population, exact)[: stage.kept]
+    places = np.arange(stage.population) % len(order)
+    chosen = jax.tree.map(lambda leaf: np.asarray(leaf)[order[places]], population)
+    original = np.arange(stage.population) < len(order)
+    hyper = _jittered(config.hyper, chosen.hyper, original, config.jitter, f"clones {config.seed} {stage_index}")
+    progress = chosen.members.progress._replace(error=np.ones(stage.population, np.float32), raised=chosen.members.step)
+    return Population(chosen.members._replace(progress=progress), hyper)
+
+
+def _jittered(ranges: HyperConfig, hyper: Hyper, original: np.ndarray, factor: float, seed: str) -> Hyper:
+    rng = random.Random(seed)
+    columns = []
+    for name, column in zip(Hyper._fields, hyper, strict=True):
+        moved = [getattr(ranges, name).jitter(float(value), rng, factor) for value in column]
+        columns.append(np.where(original, column, np.array(moved, np.float32)))
+    return Hyper(*columns)

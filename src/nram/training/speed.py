@@ -1,0 +1,111 @@
+"""Measuring the training step, beside the frozen reference step in the same run."""
+
+import importlib.util
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from nram.runtime import Device
+from nram.tasks import get_task
+from nram.training.config import MachineConfig, StageConfig, TrainConfig
+from nram.training.member import batch_outcomes
+from nram.training.population import compile_training, init_population, mapped, stage_keys
+
+REFERENCE = Path(__file__).parents[3] / "benchmarks" / "reference_step.py"  # in a checkout, not in a wheel
+TRAINING_STEPS = 4  # in one call
+
+
+class StepShape(NamedTuple):
+    """What is measured."""
+
+    task: str
+    memory_size: int
+    registers: int
+    steps: int
+    repeats: int
+    controller: Literal["mlp", "lstm", "automaton"]
+    hidden: int
+    batch: int
+    population: int
+
+    @property
+    def example_steps(self) -> int:
+        return self.population * self.batch * self.steps
+
+
+def measure(shape: StepShape, devices: list[Device], seconds: float) -> dict[str, Any]:
+    """Rates of the machine's step (`plain`), of a faster one (there is none yet) and of the reference."""
+    return {
+        "plain": _measure_plain(shape, devices, seconds),
+        "fast": None,
+        "reference": _measure_reference(shape, devices, seconds),
+    }
+
+
+def _rate(call, work: int, seconds: float) -> float:
+    """Work a second: the median of calls, after one that compiles."""
+    jax.block_until_ready(call())
+    times = []
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end or len(times) < 3:
+        began = time.perf_counter()
+        jax.block_until_ready(call())
+        times.append(time.perf_counter() - began)
+    return work / float(np.median(times))
+
+
+def _measure_plain(shape: StepShape, devices: list[Device], seconds: float) -> dict[str, float]:
+    task = get_task(shape.task)
+    complexity = task.largest_complexity(shape.memory_size)
+    extra = shape.memory_size - task.least_memory(complexity)
+    stage = StageConfig(complexity, TRAINING_STEPS, shape.population, extra_memory=extra, step_slack=0)
+    config = TrainConfig(
+        shape.task,
+        batch=shape.batch,
+        steps_per_item=0,
+        steps_constant=shape.steps,
+        machine=MachineConfig(
+            registers=shape.registers, repeats=shape.repeats, controller=shape.controller, hidden=shape.hidden
+        ),
+        stages=(stage,),
+    )
+    population, keys = init_population(config, shape.population), stage_keys(config, 0)
+    train = compile_training(config, stage, devices)
+    forward = mapped(partial(batch_outcomes, config, stage), devices, shape.population)
+    members, hyper = population
+    inputs = (hyper, members.controller, members.progress.level, keys)
+    return {
+        "forward_example_steps_per_s": _rate(lambda: forward(*inputs), shape.example_steps, seconds),
+        "train_example_steps_per_s": _rate(
+            lambda: train(population, keys, 0, TRAINING_STEPS), TRAINING_STEPS * shape.example_steps, seconds
+        ),
+    }
+
+
+def _measure_reference(shape: StepShape, devices: list[Device], seconds: float) -> dict[str, float] | None:
+    """The frozen step of benchmarks/, on memories of random integers; None where it does not apply."""
+    if shape.controller != "mlp" or not REFERENCE.is_file():
+        return None
+    spec = importlib.util.spec_from_file_location("reference_step", REFERENCE)
+    assert spec is not None and spec.loader is not None
+    reference = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(reference)
+    forward, train = reference.build(shape.repeats, shape.steps)
+    keys = jax.random.split(jax.random.key(0), shape.population)
+    make = partial(reference.init_params, registers=shape.registers, repeats=shape.repeats, hidden=shape.hidden)
+    with jax.default_device(devices[0]), jax.default_matmul_precision("highest"):
+        params = jax.vmap(make)(keys)
+        state = jax.vmap(reference.OPTIMISER.init)(params)
+        rng = np.random.default_rng(0)
+        size = (shape.population, shape.batch, shape.memory_size)
+        start, target = (jnp.asarray(rng.integers(0, shape.memory_size, size)) for _ in range(2))
+        batch = (start, target, jnp.ones(size))
+        return {
+            "forward_example_steps_per_s": _rate(lambda: forward(params, batch), shape.example_steps, seconds),
+            "train_example_steps_per_s": _rate(lambda: train(params, state, batch), shape.example_steps, seconds),
+        }

@@ -1,0 +1,249 @@
+"""The loop of a run: stages of a population, checks, checkpoints and the result.
+
+It knows nothing of the machine, and nothing it decides depends on the clock: stopped and resumed at
+any checkpoint, a run ends in the same bits as one that was left alone.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+from nram.errors import NramError
+from nram.runtime import Device, device_name
+from nram.training.checkpoint import load_arrays, read_description, save_arrays
+from nram.training.config import TrainConfig
+from nram.training.evaluation import Examination, examine
+from nram.training.member import StepReport
+from nram.training.population import (
+    abstract_population,
+    compile_training,
+    init_population,
+    stage_keys,
+)
+from nram.training.run_folder import RunFolder
+from nram.training.selection import clone_best, compile_validation, ranking
+from nram.training.settings import config_to_dict
+
+CHUNK = 25  # training steps between two reports
+CHECKPOINT_SECONDS = 20
+SOLVED_ERROR = 0.02  # a member with a smaller moving error at the stage's last level counts as solved, soft
+EXAMINED = 4  # members examined for perfection at one check
+EXAMINATION = 300  # instances of each examination
+BEST = 8  # members kept at the end
+
+
+class Interrupted(NramError):
+    """The user stopped the run; everything up to the last step is in the checkpoint."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """How the run stands: a line of metrics.jsonl."""
+
+    stage: int
+    step: int  # of the stage
+    stage_steps: int
+    max_complexity: int
+    population: int
+    levels: dict[int, int]  # members per curriculum level
+    loss: float  # median over members
+    best_error: float  # the paper's error on the training batches, soft
+    median_error: float
+    best_exact: float
+    solved_soft: float  # share of members
+    solved_hard: float | None  # share perfect on the validation set, at the last check
+    perfect: int  # members that passed an examination so far
+    skipped: int  # updates that were not finite
+    seconds: float  # of training so far
+    example_steps_per_s: float
+    seconds_left: float  # at most: a stage may end early
+
+
+@dataclass
+class _State:
+    """What a checkpoint holds besides the population."""
+
+    stage: int = 0
+    step: int = 0
+    done: bool = False  # the last stage is over
+    seconds: float = 0.0
+    rows: int = 0  # of metrics.jsonl
+    hard: float | None = None  # share solved at the last check
+    perfect: int = 0
+
+
+def train(
+    run: RunFolder,
+    config: TrainConfig,
+    devices: list[Device],
+    *,
+    on_report: Callable[[Report], None] = lambda report: None,
+    on_note: Callable[[str], None] = lambda note: None,
+    stopping: Callable[[], bool] = lambda: False,
+) -> dict[str, Any]:
+    """Train to the end, from the checkpoint if there is one. Returns the result."""
+    trainer = _Trainer(run, config, devices, on_report, on_note, stopping)
+    while not trainer.state.done:
+        trainer.run_stage()
+    return trainer.finish()
+
+
+class _Trainer:
+    def __init__(self, run, config, devices, on_report, on_note, stopping):
+        self.run, self.config, self.devices = run, config, devices
+        self.on_report, self.on_note, self.stopping = on_report, on_note, stopping
+        if run.checkpoint.is_file():
+            description = read_description(run.checkpoint)
+            self.state = _State(**description["state"])
+            like = abstract_population(config, config.stages[self.state.stage].population)
+            self.population, _ = load_arrays(run.checkpoint, like)
+            run.cut_metrics(self.state.rows)
+        else:
+            self.state = _State()
+            self.population = init_population(config, config.stages[0].population)
+            run.cut_metrics(0)
+        self.saved_at = time.monotonic()
+
+    def run_stage(self) -> None:
+        config, state = self.config, self.state
+        stage = config.stages[state.stage]
+        last = state.stage == len(config.stages) - 1
+        advance = compile_training(config, stage, self.devices)
+        validate = compile_validation(config, stage, self.devices)
+        keys = stage_keys(config, state.stage)
+        exact = None
+        while state.step < stage.steps:
+            to_check = config.check_every - state.step % config.check_every
+            steps = min(CHUNK, to_check, stage.steps - state.step)
+            began = time.monotonic()
+            self.population, report = jax.block_until_ready(advance(self.population, keys, state.step, steps))
+            state.step += steps
+            took = time.monotonic() - began
+            enough = False
+            if state.step % config.check_every == 0 or state.step == stage.steps:
+                exact = validate(self.population).exact
+                state.hard = float(np.mean(exact == 1.0))
+                solved = np.flatnonzero(exact == 1.0)
+                if last and len(solved):
+                    solved = self._examined(solved)
+                    state.perfect = len(solved)
+                enough = 0 < stage.stop_at <= len(solved)
+            state.seconds += time.monotonic() - began
+            self._report(report, steps, took)
+            if enough:
+                break
+            self._maybe_save()
+        if exact is None or state.step % config.check_every and state.step < stage.steps:
+            exact = validate(self.population).exact
+        if last:
+            state.done = True
+        else:
+            state.stage, state.step, state.hard = state.stage + 1, 0, None
+            self.population = clone_best(config, state.stage, self.population, exact)
+            self.on_note(f"stage {state.stage}: the best {config.stages[state.stage].kept} of {stage.population} go on")
+        self._save()
+
+    def finish(self) -> dict[str, Any]:
+        """Examine the best members of the last stage and write them down."""
+        config, stage = self.config, self.config.stages[-1]
+        exact = compile_validation(config, stage, self.devices)(self.population).exact
+        order = ranking(self.population, exact)[:BEST]
+        passed = {int(place): self._examine(place) for place in order if exact[place] == 1.0}
+        order = sorted(order, key=lambda place: -(place in passed and passed[place].passed))  # stable
+        for rank, place in enumerate(order):
+            one = jax.tree.map(lambda leaf, place=place: np.asarray(leaf)[place], self.population)
+            examination = passed.get(int(place), Examination(False, False, False))
+            description = {
+                "task": config.task,
+                "config": config_to_dict(config),
+                "hyper": {name: float(value) for name, value in one.hyper._asdict().items()},
+                "place": int(place),
+                "steps": int(one.members.step),
+                "level": int(one.members.progress.level),
+                "validation_exact_hard": float(exact[place]),
+                "perfect": examination.passed,
+                "device": device_name(self.devices),
+            }
+            self.run.save_member(rank, one.members.controller, description)
+        perfect = sum(examination.passed for examination in passed.values())
+        result = {
+            "task": config.task,
+            "seed": config.seed,
+            "perfect_members": perfect,
+            "kept_members": len(order),
+            "best_validation_exact_hard": float(exact.max()),
+            "stages": self.state.stage + 1,
+            "seconds": round(self.state.seconds, 1),
+            "device": device_name(self.devices),
+        }
+        self.run.write_result(result)
+        return result
+
+    def _examined(self, places: np.ndarray) -> list[int]:
+        """Those of the first few that are perfect under every limit, at the trained size and far beyond."""
+        return [int(place) for place in places[:EXAMINED] if self._examine(place).passed]
+
+    def _examine(self, place: int) -> Examination:
+        controller = jax.tree.map(lambda leaf: np.asarray(leaf)[place], self.population.members.controller)
+        return examine(self.config, controller, self.config.seed, EXAMINATION)
+
+    def _report(self, report: StepReport, steps: int, took: float) -> None:
+        config, state = self.config, self.state
+        stage = config.stages[state.stage]
+        progress = jax.tree.map(np.asarray, self.population.members.progress)
+        levels, counts = np.unique(progress.level, return_counts=True)
+        solved = (progress.level >= stage.max_complexity) & (progress.error < SOLVED_ERROR)
+        error = np.asarray(report.error)
+        rate = steps * _example_steps(config, state.stage) / took
+        left = (stage.steps - state.step) * _example_steps(config, state.stage)
+        left += sum(
+            config.stages[later].steps * _example_steps(config, later)
+            for later in range(state.stage + 1, len(config.stages))
+        )
+        line = Report(
+            stage=state.stage,
+            step=state.step,
+            stage_steps=stage.steps,
+            max_complexity=stage.max_complexity,
+            population=stage.population,
+            levels={int(level): int(count) for level, count in zip(levels, counts, strict=True)},
+            loss=float(np.median(report.loss)),
+            best_error=float(error.min()),
+            median_error=float(np.median(error)),
+            best_exact=float(np.max(report.exact)),
+            solved_soft=float(np.mean(solved)),
+            solved_hard=state.hard,
+            perfect=state.perfect,
+            skipped=int(np.sum(self.population.members.skipped)),
+            seconds=round(state.seconds, 2),
+            example_steps_per_s=round(rate, 1),
+            seconds_left=round(left / rate, 1),
+        )
+        self.run.append_metrics(asdict(line))
+        state.rows += 1
+        self.on_report(line)
+
+    def _maybe_save(self) -> None:
+        if self.stopping():
+            self._save()
+            raise Interrupted(
+                f"stopped at step {self.state.step} of stage {self.state.stage}; "
+                f"go on with: nram train {self.config.task} --out {self.run.path} --resume"
+            )
+        if time.monotonic() - self.saved_at >= CHECKPOINT_SECONDS:
+            self._save()
+
+    def _save(self) -> None:
+        self.population = jax.tree.map(np.asarray, self.population)
+        save_arrays(self.run.checkpoint, self.population, {"state": asdict(self.state)})
+        self.saved_at = time.monotonic()
+
+
+def _example_steps(config: TrainConfig, stage_index: int) -> int:
+    """Example-steps of one training step of a stage."""
+    stage = config.stages[stage_index]
+    return stage.population * config.batch * config.loop_steps(stage)
