@@ -122,7 +122,7 @@ def episode_loss(params, repeats, steps, clip, entropy_weight, start, target, ce
         registers, memory, running = carry
         registers, memory, x, entropy = timestep(params, repeats, clip, registers, memory)
         stop = jnp.where(t == steps - 1, 1.0, jax.nn.sigmoid(x))
-        nll = -jnp.log(jnp.maximum(jnp.sum(memory * wanted, axis=-1), 1e-6))
+        nll = -jnp.log(jnp.maximum(jnp.sum(memory * wanted, axis=-1), 1e-6))  # pyright: ignore[reportOperatorIssue]
         cost = running * stop * jnp.sum(nll * cells) / jnp.sum(cells)
         return (registers, memory, running * (1 - stop)), (cost, entropy)
 

@@ -4,6 +4,7 @@ Warnings are errors too, through pyproject.toml.
 """
 
 import os
+from functools import partial
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
@@ -19,3 +20,10 @@ def float64():
     """Double precision for one test; the others stay as they are."""
     with jax.enable_x64(True):
         yield
+
+
+@pytest.fixture(scope="session")
+def quick_jit():
+    """jax.jit for what runs for milliseconds: hardly optimised, it compiles in a third of the time."""
+    hurried = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
+    return partial(jax.jit, compiler_options=hurried)

@@ -1,16 +1,22 @@
-"""A naive twin of the soft machine, to which the real one is held.
+"""Random controllers, and a naive twin of the soft machine to which the real one is held.
 
-Written from the paper: one softmax per wire, wires of their true lengths, a list of values, and derivatives
-left to JAX. It shares the table of modules (held to equation 2 in test_modules.py) and nothing else.
+The twin is written from the paper: one softmax per wire, wires of their true lengths, a list of values, and
+derivatives left to JAX. It shares the table of modules (held to equation 2 in test_modules.py) and nothing
+else.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
+
+from nram.machine import Wiring, init_controller
 
 Array = Any
 
@@ -82,7 +88,7 @@ def naive_circuit(
     return new_registers, crop(memory, "memory")
 
 
-def _network(kind: str, controller, flags: Array, state: tuple) -> tuple[Array, tuple]:
+def naive_network(kind: str, controller, flags: Array, state: tuple) -> tuple[Array, tuple]:
     """The controller's output vector and next state (for the automaton still without its softmax)."""
 
     def layer(dense, x: Array) -> Array:
@@ -123,7 +129,7 @@ def naive_episode(
 
     def step(carry, _):
         state, held, memory = carry
-        outputs, state = _network(kind, controller, held[:, 0], state)
+        outputs, state = naive_network(kind, controller, held[:, 0], state)
         choices, start = [], 0
         for length in lengths:
             choices.append(jax.nn.softmax(outputs[start : start + length]))
@@ -154,8 +160,32 @@ def naive_episode(
     return NaiveEpisode(jnp.where(number == limit, 1 - jnp.sum(early), early), memories, entropy)
 
 
+def random_controllers(
+    kind, wiring: Wiring, seed: int, shape: tuple[int, ...] = (), *, output_scale=1.0, halt_scale=1.0, halt_bias=0.0
+) -> Any:
+    """Controllers with random weights and biases, `shape` of them stacked, made without compiling anything.
+
+    `output_scale` is that of the output layer, `halt_scale` and `halt_bias` concern its halting scalar.
+    """
+    make = partial(init_controller, kind, wiring, hidden=8, states=3)
+    template = jax.eval_shape(lambda key: make(key=key), jax.random.key(0))
+    rng = np.random.default_rng(seed)
+
+    def fill(leaf) -> np.ndarray:
+        scale = leaf.shape[0] ** -0.5 if len(leaf.shape) == 2 else 0.3
+        return rng.normal(scale=scale, size=(*shape, *leaf.shape))
+
+    controller = jax.tree.map(fill, template)
+    weight, bias = output_scale * controller.output.weight, output_scale * controller.output.bias
+    weight[..., wiring.logits] *= halt_scale
+    bias[..., wiring.logits] = halt_scale * bias[..., wiring.logits] + halt_bias
+    controller = eqx.tree_at(lambda c: (c.output.weight, c.output.bias), controller, (weight, bias))
+    return jax.tree.map(jnp.asarray, controller)
+
+
 class Naive(NamedTuple):
     Crops: type[Crops] = Crops
+    network: Any = staticmethod(naive_network)
     circuit: Any = staticmethod(naive_circuit)
     episode: Any = staticmethod(naive_episode)
 
@@ -163,3 +193,8 @@ class Naive(NamedTuple):
 @pytest.fixture(scope="session")
 def naive() -> Naive:
     return Naive()
+
+
+@pytest.fixture(scope="session", name="random_controllers")
+def _random_controllers():
+    return random_controllers

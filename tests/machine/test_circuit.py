@@ -11,7 +11,6 @@ from nram.machine.circuit import run_circuit
 from nram.machine.wiring import Wiring
 from nram.modules import MODULE_NAMES, select_modules
 
-QUICKLY = {"xla_backend_optimization_level": 0}  # the time goes into compiling
 CASES = 20
 PAPER = Wiring(3, select_modules(MODULE_NAMES))
 # An order in which memory is written before it is read, constants stand last and modules repeat.
@@ -35,16 +34,16 @@ def _inputs(wiring: Wiring, size: int, slack: float):
 
 
 @cache
-def _real(wiring, renormalising):
+def _real(jit, wiring, renormalising):
     def run(clip, inputs, gradients):
         outputs, pull = jax.vjp(lambda *x: run_circuit(wiring, renormalising, clip, *x), *inputs)
         return outputs, pull(gradients)
 
-    return jax.jit(jax.vmap(run, in_axes=(None, 0, 0)), compiler_options=QUICKLY)
+    return jit(jax.vmap(run, in_axes=(None, 0, 0)))
 
 
 @cache
-def _naive(naive, wiring, renormalising):
+def _naive(jit, naive, wiring, renormalising):
     def run(crops, inputs, gradients):
         def circuit(weights, registers, memory):
             choices = [weights[wire, :length] for wire, length in enumerate(wiring.lengths)]
@@ -53,7 +52,7 @@ def _naive(naive, wiring, renormalising):
         outputs, pull = jax.vjp(circuit, *inputs)
         return outputs, pull(gradients)
 
-    return jax.jit(jax.vmap(run, in_axes=(None, 0, 0)), compiler_options=QUICKLY)
+    return jit(jax.vmap(run, in_axes=(None, 0, 0)))
 
 
 def _reachable(wiring: Wiring) -> np.ndarray:
@@ -72,10 +71,10 @@ def _assert_equal(wiring, real, expected):
 
 
 @pytest.mark.parametrize(("name", "renormalising"), [("paper", True), ("mixed", True), ("mixed", False)])
-def test_circuit_and_its_gradients_equal_the_naive_ones_at_every_clip(name, renormalising, naive, float64):
+def test_circuit_and_its_gradients_equal_the_naive_ones_at_every_clip(name, renormalising, naive, quick_jit, float64):
     wiring, size = WIRINGS[name]
     inputs, gradients = _inputs(wiring, size, slack=0.2 if renormalising else 0.0)
-    real, expected = _real(wiring, renormalising), _naive(naive, wiring, renormalising)
+    real, expected = _real(quick_jit, wiring, renormalising), _naive(quick_jit, naive, wiring, renormalising)
     unclipped = real(jnp.inf, inputs, gradients)
     for clip in (jnp.inf, 1.0, 0.1, 1e-3):
         found = real(clip, inputs, gradients)
@@ -87,9 +86,9 @@ def test_circuit_and_its_gradients_equal_the_naive_ones_at_every_clip(name, reno
 
 
 @places
-def test_every_place_of_the_clipping_shows_in_the_gradients(place, naive, float64):
+def test_every_place_of_the_clipping_shows_in_the_gradients(place, naive, quick_jit, float64):
     """So that the test above could not pass if one of them were forgotten."""
-    expected = _naive(naive, MIXED, False)
+    expected = _naive(quick_jit, naive, MIXED, False)
     inputs, gradients = _inputs(MIXED, 4, slack=0.0)
     everywhere = naive.Crops(*[jnp.asarray(0.1)] * 4)
     clipped = expected(everywhere, inputs, gradients)[1][0]

@@ -20,9 +20,11 @@ class _Parser(argparse.ArgumentParser):
     """Bad usage exits with 2, says what to change and names what was probably meant."""
 
     def error(self, message: str) -> NoReturn:
-        word, _, choices = message.partition(" (choose from ")
-        wrong = word.rsplit("'", 2)[1] if choices and word.count("'") >= 2 else ""
-        near = difflib.get_close_matches(wrong, [c.strip(" ')") for c in choices.split(",")], n=2)
+        before, _, choices = message.partition(" (choose from ")
+        near = []
+        if choices and before.count("'") >= 2:
+            wrong = before.rsplit("'", 2)[1]
+            near = difflib.get_close_matches(wrong, [c.strip(" ')") for c in choices.split(",")], n=2)
         hint = f"\ndid you mean {' or '.join(near)}?" if near else ""
         self.exit(2, f"{self.prog}: {message}{hint}\n'{self.prog} --help' shows how it is used\n")
 
@@ -42,15 +44,24 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main(argv: list[str] | None = None) -> int:
-    arguments = build_parser().parse_args(argv)
+    words = sys.argv[1:] if argv is None else argv
+    arguments = build_parser().parse_args(words)
+    arguments.words = words
     try:
-        return arguments.run(arguments)
+        status = arguments.run(arguments)
+        sys.stdout.flush()
+        return status
     except NramError as error:
         print(f"nram {arguments.verb}: {error}", file=sys.stderr)
         return error.exit_status
     except KeyboardInterrupt:
         print(f"\nnram {arguments.verb}: interrupted", file=sys.stderr)
         return 1
-    except BrokenPipeError:  # the reader, `head` for one, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except BrokenPipeError:  # the reader, `head` for one, has gone: nothing more can be said, not even this
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for stream in (sys.stdout, sys.stderr):
+            os.dup2(nowhere, stream.fileno())
+        return 1
+    except OSError as error:
+        print(f"nram {arguments.verb}: {error.filename or 'the system'}: {error.strerror}", file=sys.stderr)
+        return 1

@@ -37,14 +37,15 @@ def add_parser(verbs) -> None:
 
 
 def run(arguments) -> int:
+    from nram.tasks import get_task
     from nram.training.run_folder import RunFolder
 
-    if not (arguments.path / "run.json").is_file():
-        RunFolder.open(arguments.path)  # says what is wrong, without starting JAX
+    folder = RunFolder.open(arguments.path)
+    if arguments.solve is not None:
+        get_task(folder.config.task).check_complexity(arguments.solve)
     from nram.runtime import prepare_devices
 
     prepare_devices(arguments.device)
-    folder = RunFolder.open(arguments.path)
     controller, _ = folder.load_member(arguments.member)
     if arguments.solve is not None:
         return _solve(arguments, folder.config, controller)
@@ -71,8 +72,8 @@ def _judge(arguments, folder, controller) -> int:
     from nram.pictures.curves import plot_run, read_metrics
 
     plot = arguments.plot or folder.path / "eval.png"
-    plot_run(report, read_metrics(folder.metrics), plot)
     write_atomically(folder.path / "eval.json", (json.dumps(report, indent=2) + "\n").encode())
+    plot_run(report, read_metrics(folder.metrics), plot)
     if arguments.json:
         print_json({**report, "plot": str(plot)})
         return 0

@@ -43,7 +43,6 @@ class _PlainDisplay:
 
     def __enter__(self):
         self.note(self.title)
-        self.note("compiling...")
         return self
 
     def __exit__(self, *exception):
@@ -83,7 +82,6 @@ class _LiveDisplay:
             for index, stage in enumerate(config.stages)
         ]
         self.title = Text(title, style="bold")
-        self.status = Text("compiling...", style="dim")
         self.live = Live(self._view(None), console=console, refresh_per_second=8)
 
     def __enter__(self):
@@ -105,7 +103,7 @@ class _LiveDisplay:
 
     def _view(self, report) -> Group:
         if report is None:
-            return Group(self.title, self.bars, self.status)
+            return Group(self.title, self.bars)
         figures = Table.grid(padding=(0, 3))
         figures.add_row("error", f"best {report.best_error:.3f}", f"median {report.median_error:.3f}")
         figures.add_row("solved", f"soft {_share(report.solved_soft)}", f"hard {_share(report.solved_hard)}")

@@ -32,7 +32,8 @@ def run(arguments) -> int:
     print(f"{task.name}: {task.layout}")
     for instance in instances:
         wide = len(str(len(instance.input) - 1))
-        marks = ["^" * wide if cell in set(instance.cells) else " " * wide for cell in range(len(instance.input))]
+        asked = set(instance.cells)
+        marks = [("^" if cell in asked else " ") * wide for cell in range(len(instance.input))]
         print()
         print("input   " + " ".join(f"{value:{wide}}" for value in instance.input))
         print("output  " + " ".join(f"{value:{wide}}" for value in instance.output))

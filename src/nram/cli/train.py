@@ -1,5 +1,6 @@
 """`nram train`: a population of machines learns a task."""
 
+import os
 import signal
 import sys
 from pathlib import Path
@@ -41,28 +42,20 @@ def run(arguments) -> int:
     config = load_config(arguments.task, file=arguments.config, overrides=arguments.set, seed=arguments.seed)
     out = arguments.out or Path("runs") / f"{config.task}-{config.seed}"
 
-    from nram.cli.progress import progress_display
-    from nram.runtime import device_name, prepare_devices
-    from nram.training.footprint import check_fits
     from nram.training.run_folder import RunFolder
-    from nram.training.trainer import train
 
-    devices = prepare_devices(arguments.device)
-    folder = RunFolder(out)
+    folder, result = RunFolder(out), None
     if arguments.resume and folder.exists:
         folder = RunFolder.open(out)
         if folder.config.task != config.task:
             raise UsageError(f"{out} is a run of the task '{folder.config.task}': choose another --out")
         if changed:
             folder.require_same(config)
-        config = folder.config
+        config, result = folder.config, folder.result
     else:
-        check_fits(config, devices)
-        folder = RunFolder.create(out, config, sys.argv[1:], device_name(devices))
-    result = folder.result
+        folder.require_new()
     if result is None:
-        with folder.locked(), _interruptible() as stopping, progress_display(config, out, devices) as display:
-            result = train(folder, config, devices, on_report=display.report, on_note=display.note, stopping=stopping)
+        result = _train(arguments, folder, config)
     elif not arguments.json:
         print(f"{out} is finished already.", file=sys.stderr)
     if arguments.json:
@@ -70,6 +63,20 @@ def run(arguments) -> int:
     else:
         _tell(result, out)
     return 0
+
+
+def _train(arguments, folder, config) -> dict:
+    from nram.cli.progress import progress_display
+    from nram.runtime import device_name, prepare_devices
+    from nram.training.footprint import check_fits
+    from nram.training.trainer import train
+
+    devices = prepare_devices(arguments.device)
+    check_fits(config, devices)
+    if not folder.exists:
+        folder = folder.create(folder.path, config, arguments.words, device_name(devices))
+    with folder.locked(), _interruptible() as stopping, progress_display(config, folder.path, devices) as display:
+        return train(folder, config, devices, on_report=display.report, on_note=display.note, stopping=stopping)
 
 
 def _tell(result: dict, out: Path) -> None:
@@ -88,7 +95,9 @@ def _tell(result: dict, out: Path) -> None:
 def _list_settings(arguments) -> int:
     from nram.training.settings import config_to_dict, load_config
 
-    config = config_to_dict(load_config(arguments.task, file=arguments.config, seed=arguments.seed))
+    overrides = [words for words in arguments.set if words != "help"]
+    config = load_config(arguments.task, file=arguments.config, overrides=overrides, seed=arguments.seed)
+    config = config_to_dict(config)
     if arguments.json:
         print_json(config)
         return 0
@@ -117,7 +126,8 @@ class _interruptible:
         if self.asked:
             raise KeyboardInterrupt
         self.asked = True
-        print("\nstopping: saving after the steps under way (Ctrl-C again stops at once)", file=sys.stderr)
+        # Not print: the signal may have come in the middle of one.
+        os.write(2, b"\nstopping: saving after the steps under way (Ctrl-C again stops at once)\n")
 
     def __exit__(self, *exception):
         for number, handler in self.before.items():

@@ -9,6 +9,7 @@ for every wire, which is several times slower on a CPU.
 """
 
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -18,11 +19,15 @@ from nram.machine.distributions import certain, renormalise
 from nram.machine.wiring import Wiring
 
 
-@partial(jax.custom_vjp, nondiff_argnums=(0, 1))
 def run_circuit(
     wiring: Wiring, renormalising: bool, clip: Array, weights: Array, registers: Array, memory: Array
 ) -> tuple[Array, Array]:
     """New registers [R, M] and memory [M, M] from wire weights [wires, values]; `clip` is C1."""
+    return _circuit(wiring, renormalising, clip, weights, registers, memory)
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(0, 1))
+def _circuit(wiring, renormalising, clip, weights, registers, memory) -> Any:
     new_registers, new_memory, _ = _forward(wiring, renormalising, weights, registers, memory)
     return new_registers, new_memory
 
@@ -95,4 +100,4 @@ def _backward(wiring: Wiring, renormalising: bool, residuals, gradients):
     return jnp.zeros_like(clip), weight_gradient, register_gradient, memory_gradient
 
 
-run_circuit.defvjp(_forward_keeping, _backward)
+_circuit.defvjp(_forward_keeping, _backward)

@@ -55,7 +55,7 @@ def soft_step(
     flags = state.registers[:, 0]  # P(r_i = 0), all that the controller may see
     decision, controller_state = controller.decide(wiring, flags, state.controller)
     epsilon = jnp.asarray(options.epsilon, flags.dtype)
-    weights, entropy = choose(decision.logits, epsilon)  # pyright: ignore[reportGeneralTypeIssues]
+    weights, entropy = choose(decision.logits, epsilon)
     if options.renormalising:
         weights = renormalise(weights)
     clip = jnp.asarray(options.clip, flags.dtype)

@@ -1,12 +1,15 @@
-"""Arrays and their description in one safetensors file, written atomically and checked when read."""
+"""Arrays and their description in one safetensors file, written atomically and checked when read.
 
+JAX is imported late, so that the command line can refuse a run folder without it.
+"""
+
+import contextlib
 import hashlib
 import json
 import os
 from pathlib import Path
 from typing import Any, TypeVar
 
-import jax
 import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
@@ -26,7 +29,8 @@ def write_atomically(path: Path, content: bytes) -> None:
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink()
         kept = " (the file from before is intact)" if path.exists() else ""
         raise NramError(f"cannot write {path}: {error.strerror}{kept}") from error
 
@@ -45,6 +49,8 @@ def read_description(path: Path) -> dict[str, Any]:
 
 def load_arrays(path: Path, like: Tree) -> tuple[Tree, dict[str, Any]]:
     """Read a tree of the same structure and shapes as `like` (arrays or shapes), and the description."""
+    import jax
+
     arrays, description = _read(path)
     expected = {name: (tuple(leaf.shape), np.dtype(leaf.dtype)) for name, leaf in _named_leaves(like)}
     found = {name: (array.shape, array.dtype) for name, array in arrays.items()}
@@ -56,6 +62,8 @@ def load_arrays(path: Path, like: Tree) -> tuple[Tree, dict[str, Any]]:
 
 
 def _named_leaves(tree: Any) -> list[tuple[str, Any]]:
+    import jax
+
     return [(jax.tree_util.keystr(path).lstrip("."), leaf) for path, leaf in jax.tree_util.tree_leaves_with_path(tree)]
 
 

@@ -41,7 +41,7 @@ def soft_outcome(
 
     episode = run_soft(controller, wiring, instance.input, limit, steps, options, likelihood, dtype)
     if kind == "expected":
-        per_step = -jnp.sum(limited_log(episode.observed, options.epsilon) * share, axis=-1)
+        per_step = -jnp.sum(limited_log(episode.observed, options.epsilon) * share[None, :], axis=-1)
         loss = jnp.sum(episode.finish * per_step)
     else:
         mixed = jnp.sum(episode.finish[:, None] * episode.observed, axis=0)

@@ -125,7 +125,7 @@ def train_step(
         return jnp.mean(outcomes.loss) + entropy, outcomes
 
     (value, outcomes), gradient = jax.value_and_grad(cost, has_aux=True)(member.controller)
-    finite = jnp.isfinite(value) & jnp.isfinite(optax.global_norm(gradient))
+    finite = jnp.isfinite(value) & jnp.isfinite(optax.tree.norm(gradient))
     gradient, _ = optax.clip_by_global_norm(hyper.clip_gradient).update(gradient, optax.EmptyState())
     if config.hyper.noise.values != (0.0,):
         gradient = _noisy(gradient, hyper.noise, member.step, noise_key)

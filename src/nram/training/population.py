@@ -82,7 +82,7 @@ def compile_training(config: TrainConfig, stage: StageConfig, devices: list[Devi
 
         nothing = StepReport(jnp.float32(0), jnp.float32(0), jnp.float32(0))
         member, total = jax.lax.fori_loop(0, steps, one, (member, nothing))
-        return member, jax.tree.map(lambda sums: sums / steps, total)
+        return member, jax.tree.map(lambda sums: sums / jnp.maximum(steps, 1), total)
 
     compiled = mapped(train, devices, stage.population)
 

@@ -11,18 +11,19 @@ import contextlib
 import fcntl
 import json
 import os
+import shlex
 import time
 from pathlib import Path
-from typing import Any
-
-import jax
+from typing import TYPE_CHECKING, Any
 
 from nram.errors import NramError, UsageError
-from nram.machine import Controller
 from nram.runtime import versions
 from nram.training.checkpoint import load_arrays, read_description, save_arrays, write_atomically
 from nram.training.config import TrainConfig
 from nram.training.settings import config_from_dict, config_to_dict
+
+if TYPE_CHECKING:
+    from nram.machine import Controller  # imported late, like JAX: a refusal needs neither
 
 FORMAT = 1
 
@@ -41,10 +42,9 @@ class RunFolder:
     def create(cls, path: Path, config: TrainConfig, arguments: list[str], device: str) -> "RunFolder":
         """A new run in a folder that is empty or does not exist."""
         run = cls(path)
+        run.require_new()
         with _refusals(path):
             path.mkdir(parents=True, exist_ok=True)
-            if any(entry.name != ".lock" for entry in path.iterdir()):
-                raise UsageError(f"{path} is not empty: go on with the run there by --resume, or choose another --out")
         record = {
             "format": FORMAT,
             "config": config_to_dict(config),
@@ -53,14 +53,30 @@ class RunFolder:
             "device": device,
             "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         }
-        run._write_json("run.json", record)
+        with run.locked():
+            run.require_new()  # still: another process may have been faster
+            run._write_json("run.json", record)
         return run
+
+    def require_new(self) -> None:
+        """Refuse a place where no run can begin. Nothing is written."""
+        with _refusals(self.path):
+            for place in (self.path, *self.path.parents):
+                if place.exists() and not place.is_dir():
+                    raise UsageError(f"{place} is a file: choose another --out")
+            if self.exists:
+                raise UsageError(f"{self.path} holds a run already: go on with it by --resume, or choose another --out")
+            # What a process leaves behind that was killed before run.json was complete does not count.
+            if self.path.is_dir() and any(e.name not in (".lock", "run.json.part") for e in self.path.iterdir()):
+                raise UsageError(f"{self.path} is not empty and not a run (it has no run.json): choose another --out")
 
     @classmethod
     def open(cls, path: Path) -> "RunFolder":
         """A run that exists."""
         run = cls(path)
         if not (path / "run.json").is_file():
+            if path.exists() and not path.is_dir():
+                raise UsageError(f"{path} is a file: name the folder of a run")
             what = "has no run.json" if path.is_dir() else "does not exist"
             raise UsageError(f"{path} is not a run: it {what}; 'nram train TASK --out {path}' makes one")
         found = run.record.get("format")
@@ -79,22 +95,31 @@ class RunFolder:
     @contextlib.contextmanager
     def locked(self):
         """No two processes train in one folder."""
-        with _refusals(self.path), open(self.path / ".lock", "w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise UsageError(f"another process is training in {self.path}: wait for it or stop it") from None
+        with _refusals(self.path):
+            lock = open(self.path / ".lock", "w")  # noqa: SIM115 (closed below)
+        with lock:
+            with _refusals(self.path):
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    raise UsageError(f"another process is training in {self.path}: wait for it or stop it") from None
             yield
 
     # ---- what the run is
 
     @property
     def record(self) -> dict[str, Any]:
-        return self._read_json("run.json")
+        record = self._read_json("run.json")
+        if not isinstance(record, dict) or "format" not in record:
+            raise NramError(f"{self.path / 'run.json'} is not the record of a run: restore it from a copy")
+        return record
 
     @property
     def config(self) -> TrainConfig:
-        return config_from_dict(self.record["config"])
+        try:
+            return config_from_dict(self.record.get("config", {}))
+        except UsageError as error:
+            raise NramError(f"{self.path / 'run.json'} cannot be used: {error}") from None
 
     def require_same(self, config: TrainConfig) -> None:
         """Refuse to go on with another configuration than the run began with."""
@@ -126,7 +151,7 @@ class RunFolder:
 
     # ---- what it found
 
-    def save_member(self, rank: int, controller: Controller, description: dict[str, Any]) -> None:
+    def save_member(self, rank: int, controller: "Controller", description: dict[str, Any]) -> None:
         with _refusals(self.path):
             (self.path / "best").mkdir(exist_ok=True)
         save_arrays(self.path / "best" / f"{rank}.safetensors", controller, description)
@@ -134,14 +159,17 @@ class RunFolder:
     def members(self) -> list[int]:
         return sorted(int(path.stem) for path in (self.path / "best").glob("*.safetensors"))
 
-    def load_member(self, rank: int) -> tuple[Controller, dict[str, Any]]:
+    def load_member(self, rank: int) -> tuple["Controller", dict[str, Any]]:
+        import jax
+
         from nram.training.population import abstract_population
 
         path = self.path / "best" / f"{rank}.safetensors"
         if not path.is_file():
             have = ", ".join(map(str, self.members()))
             if not have:
-                raise UsageError(f"{self.path} has no trained member yet: finish it with 'nram train' and --resume")
+                words = f"nram train {self.config.task} --out {shlex.quote(str(self.path))} --resume"
+                raise UsageError(f"{self.path} has no trained member yet: finish it with {words}")
             raise UsageError(f"{self.path} has no member {rank}: it has {have}")
         one = abstract_population(self.config, 1).members.controller
         like = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), one)

@@ -19,6 +19,8 @@ from nram.tasks import get_task
 from nram.training.config import StageConfig, TrainConfig, problems_of
 from nram.training.ranges import Range
 
+_WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a word"}
+
 
 def load_config(
     task: str, *, file: Path | None = None, overrides: list[str] | None = None, seed: int | None = None
@@ -27,14 +29,18 @@ def load_config(
     get_task(task)
     data: dict[str, Any] = read_recipe(task)
     if file is not None:
-        data = _merged(data, _read_toml(file))
-    for override in overrides or []:
-        _apply_override(data, override)
-    if seed is not None:
-        data["seed"] = seed
+        data = _merged(data, _read_file(file))
     if data.setdefault("task", task) != task:
         raise UsageError(f"the configuration is for the task '{data['task']}', not '{task}'")
-    return config_from_dict(data)
+    problems: list[str] = []
+    for override in overrides or []:
+        try:
+            _apply_override(data, override)
+        except UsageError as error:
+            problems.append(str(error))
+    if seed is not None:
+        data["seed"] = seed
+    return _checked(data, problems)
 
 
 def read_recipe(task: str) -> dict[str, Any]:
@@ -54,7 +60,11 @@ def config_to_dict(config: Any) -> Any:
 
 
 def config_from_dict(data: dict[str, Any]) -> TrainConfig:
-    problems: list[str] = []
+    return _checked(data, [])
+
+
+def _checked(data: dict[str, Any], problems: list[str]) -> TrainConfig:
+    """The configuration, if neither `problems` nor this data holds any."""
     config = _build(TrainConfig, data, "", problems)
     if not problems and config is not None:
         problems = problems_of(config)
@@ -63,15 +73,18 @@ def config_from_dict(data: dict[str, Any]) -> TrainConfig:
     return config
 
 
-def _read_toml(file: Path) -> dict[str, Any]:
+def _read_file(file: Path) -> dict[str, Any]:
+    kind = "JSON" if file.suffix == ".json" else "TOML"
     try:
         text = file.read_text()
+        data = json.loads(text) if kind == "JSON" else tomllib.loads(text)
     except OSError as error:
         raise UsageError(f"cannot read the configuration {file}: {error.strerror}") from None
-    try:
-        return json.loads(text) if file.suffix == ".json" else tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, json.JSONDecodeError) as error:
-        raise UsageError(f"{file} is not valid {'JSON' if file.suffix == '.json' else 'TOML'}: {error}") from None
+    except ValueError as error:  # not text, or not well formed
+        raise UsageError(f"{file} is not valid {kind}: {error}") from None
+    if not isinstance(data, dict):
+        raise UsageError(f"{file} should hold one JSON object of settings, like the 'config' of a run.json")
+    return data
 
 
 def _merged(base: dict[str, Any], top: dict[str, Any]) -> dict[str, Any]:
@@ -104,16 +117,24 @@ def _full_name(key: str) -> str:
         return ends[0]
     stage_fields = [f.name for f in dataclasses.fields(StageConfig)]
     parts = key.split(".")
-    if parts[0] == "stages" and len(parts) == 3 and parts[1].isdigit() and parts[2] in stage_fields:
+    if parts[0] == "stages" and len(parts) == 3 and parts[1].isdecimal() and parts[2] in stage_fields:
         return key
     if key in stage_fields:
         return f"stages.*.{key}"
-    candidates = names + [f"stages.0.{name}" for name in stage_fields]
-    near = difflib.get_close_matches(key, candidates, n=3, cutoff=0.5)
-    near += [n for n in candidates if difflib.get_close_matches(key, [n.split(".")[-1]], cutoff=0.6)]
-    near = list(dict.fromkeys(near))[:3]
-    hint = f"did you mean {' or '.join(near)}?" if near else "'nram train --help' lists the settings"
+    near = _nearest(key, names + [f"stages.0.{name}" for name in stage_fields])
+    hint = f"did you mean {' or '.join(near)}?" if near else "'--set help' lists the settings"
     raise UsageError(f"unknown setting '{key}': {hint}")
+
+
+def _nearest(key: str, names: list[str]) -> list[str]:
+    """The dotted names that are about as near to the key as the nearest, as a whole or by their last part."""
+
+    def likeness(name: str) -> float:
+        pairs = ((key, name), (key.split(".")[-1], name.split(".")[-1]))
+        return max(difflib.SequenceMatcher(None, *pair).ratio() for pair in pairs)
+
+    least = max(0.6, max(map(likeness, names)) - 0.15)
+    return sorted((name for name in names if likeness(name) >= least), key=likeness, reverse=True)[:3]
 
 
 def _apply_override(data: dict[str, Any], override: str) -> None:
@@ -123,20 +144,24 @@ def _apply_override(data: dict[str, Any], override: str) -> None:
     name = _full_name(key.strip())
     try:
         value: Any = json.loads(text)
-    except json.JSONDecodeError:
+    except ValueError:
         value = text.strip()
     first, *rest = name.split(".")
     if first != "stages" or not rest:
         target = data
         for part in (first, *rest)[:-1]:
             target = target.setdefault(part, {})
+            if not isinstance(target, dict):
+                return  # the file has something else in the table's place: it is named with the other problems
         target[(first, *rest)[-1]] = value
         return
     stages = data.setdefault("stages", [config_to_dict(stage) for stage in TrainConfig("copy").stages])
+    if not isinstance(stages, list) or not all(isinstance(stage, dict) for stage in stages):
+        return  # likewise
     chosen = range(len(stages)) if rest[0] == "*" else [int(rest[0])]
     for index in chosen:
         if index >= len(stages):
-            raise UsageError(f"{name}: there are only {len(stages)} stages, numbered from 0")
+            raise UsageError(f"there is no {name}: the stages are numbered from 0 to {len(stages) - 1}")
         stages[index] = {**stages[index], rest[1]: value}
 
 
@@ -155,7 +180,7 @@ def _build(kind: type, data: Any, where: str, problems: list[str]) -> Any:
             continue
         try:
             values[key] = _convert(hints[key], value, f"{where}{key}", problems)
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, OverflowError) as error:
             problems.append(f"{where}{key}: {error}")
     required = [f.name for f in dataclasses.fields(kind) if f.default is f.default_factory is dataclasses.MISSING]
     missing = [name for name in required if name not in data]
@@ -165,6 +190,8 @@ def _build(kind: type, data: Any, where: str, problems: list[str]) -> Any:
 
 def _convert(hint: Any, value: Any, where: str, problems: list[str]) -> Any:
     if hint is Range:
+        if isinstance(value, bool):
+            raise ValueError(f"{value!r} should be a number, a range or a choice")
         return Range.parse(value)
     if dataclasses.is_dataclass(hint):
         return _build(typing.cast(type, hint), value, f"{where}.", problems)
@@ -183,5 +210,5 @@ def _convert(hint: Any, value: Any, where: str, problems: list[str]) -> Any:
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if not isinstance(value, hint) or (hint is int and isinstance(value, bool)):
-        raise ValueError(f"{value!r} should be {'an' if hint is int else 'a'} {hint.__name__}")
+        raise ValueError(f"{value!r} should be {_WORDS[hint]}")
     return value

@@ -4,6 +4,7 @@ It knows nothing of the machine, and nothing it decides depends on the clock: st
 any checkpoint, a run ends in the same bits as one that was left alone.
 """
 
+import shlex
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -50,7 +51,7 @@ class Report:
     max_complexity: int
     population: int
     levels: dict[int, int]  # members per curriculum level
-    loss: float  # median over members
+    loss: float | None  # median over members, without those whose loss is not finite
     best_error: float  # the paper's error on the training batches, soft
     median_error: float
     best_exact: float
@@ -98,6 +99,11 @@ class _Trainer:
         self.on_report, self.on_note, self.stopping = on_report, on_note, stopping
         if run.checkpoint.is_file():
             description = read_description(run.checkpoint)
+            if description.get("config") != config_to_dict(config):
+                raise NramError(
+                    f"{run.checkpoint} was written under another configuration than that of run.json: "
+                    "restore run.json from a copy, or start a new run"
+                )
             self.state = _State(**description["state"])
             like = abstract_population(config, config.stages[self.state.stage].population)
             self.population, _ = load_arrays(run.checkpoint, like)
@@ -115,6 +121,8 @@ class _Trainer:
         advance = compile_training(config, stage, self.devices)
         validate = compile_validation(config, stage, self.devices)
         keys = stage_keys(config, state.stage)
+        self.on_note(f"stage {state.stage}: compiling for n <= {stage.max_complexity}")
+        jax.block_until_ready(advance(self.population, keys, state.step, 0))  # no step: only compiles
         exact = None
         while state.step < stage.steps:
             to_check = config.check_every - state.step % config.check_every
@@ -144,7 +152,8 @@ class _Trainer:
         else:
             state.stage, state.step, state.hard = state.stage + 1, 0, None
             self.population = clone_best(config, state.stage, self.population, exact)
-            self.on_note(f"stage {state.stage}: the best {config.stages[state.stage].kept} of {stage.population} go on")
+            kept = min(config.stages[state.stage].kept, stage.population)
+            self.on_note(f"stage {state.stage}: the best {kept} of {stage.population} members go on")
         self._save()
 
     def finish(self) -> dict[str, Any]:
@@ -197,7 +206,8 @@ class _Trainer:
         progress = jax.tree.map(np.asarray, self.population.members.progress)
         levels, counts = np.unique(progress.level, return_counts=True)
         solved = (progress.level >= stage.max_complexity) & (progress.error < SOLVED_ERROR)
-        error = np.asarray(report.error)
+        error, loss = np.asarray(report.error), np.asarray(report.loss)
+        loss = loss[np.isfinite(loss)]
         rate = steps * _example_steps(config, state.stage) / took
         left = (stage.steps - state.step) * _example_steps(config, state.stage)
         left += sum(
@@ -211,7 +221,7 @@ class _Trainer:
             max_complexity=stage.max_complexity,
             population=stage.population,
             levels={int(level): int(count) for level, count in zip(levels, counts, strict=True)},
-            loss=float(np.median(report.loss)),
+            loss=float(np.median(loss)) if loss.size else None,
             best_error=float(error.min()),
             median_error=float(np.median(error)),
             best_exact=float(np.max(report.exact)),
@@ -232,14 +242,15 @@ class _Trainer:
             self._save()
             raise Interrupted(
                 f"stopped at step {self.state.step} of stage {self.state.stage}; "
-                f"go on with: nram train {self.config.task} --out {self.run.path} --resume"
+                f"go on with: nram train {self.config.task} --out {shlex.quote(str(self.run.path))} --resume"
             )
         if time.monotonic() - self.saved_at >= CHECKPOINT_SECONDS:
             self._save()
 
     def _save(self) -> None:
         self.population = jax.tree.map(np.asarray, self.population)
-        save_arrays(self.run.checkpoint, self.population, {"state": asdict(self.state)})
+        description = {"state": asdict(self.state), "config": config_to_dict(self.config)}
+        save_arrays(self.run.checkpoint, self.population, description)
         self.saved_at = time.monotonic()
 
 

@@ -1,0 +1,41 @@
+"""The main promise: from examples alone to a machine that is perfect, soft and hard, at any length."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from nram.tasks import get_task
+
+
+def nram(*arguments: str) -> dict:
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
+    command = [sys.executable, "-m", "nram", *arguments, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "access"
+    result = nram("train", "access", "--out", str(folder))
+    assert result["perfect_members"] >= 1
+    return folder
+
+
+def test_access_learned_with_the_default_recipe_is_perfect_on_unseen_instances(run):
+    report = nram("eval", str(run), "--count", "500")
+    assert report["perfect"] == {"soft": True, "hard": True, "far": True}
+    assert [point["max_complexity"] for point in report["curve"]] == [10, 20, 30, 40, 50]
+    assert all(point["hard"]["error"] == 0 for point in report["curve"])
+
+
+def test_the_learned_machine_solves_an_instance_far_beyond_its_training(run):
+    solved = nram("eval", str(run), "--solve", "200", "--seed", "3")
+    memory, k = solved["memory"], solved["input"][0]
+    assert len(memory) == get_task("access").least_memory(200)
+    assert memory[0] == solved["input"][k + 1]
+    assert solved["right"] is True

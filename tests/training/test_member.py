@@ -1,0 +1,150 @@
+"""One training step: each of the paper's techniques does what it says, and none can spread a NaN."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from nram.training.config import HyperConfig, MachineConfig, StageConfig, TrainConfig
+from nram.training.member import Hyper, batch_outcomes, entropy_weight, init_member, train_step
+from nram.training.population import compile_training, init_population, stage_keys
+from nram.training.ranges import Range
+
+STAGE = StageConfig(2, 4, 3, step_slack=1)
+
+
+def small(**settings) -> TrainConfig:
+    machine = MachineConfig(registers=2, hidden=8)
+    return TrainConfig("access", batch=4, steps_constant=3, machine=machine, stages=(STAGE,), **settings)
+
+
+def hyper(**values) -> Hyper:
+    chosen = {
+        "learning_rate": 0.01,
+        "beta1": 0.9,
+        "beta2": 0.99,
+        "clip_activations": np.inf,
+        "clip_gradient": np.inf,
+        "noise": 0.0,
+        "entropy_bonus": 0.2,
+        "entropy_half_life": 50.0,
+        "entropy_penalty": 0.05,
+        "penalty_start": 600.0,
+        "output_scale": 1.0,
+    }
+    return Hyper(**{name: jnp.float32(value) for name, value in (chosen | values).items()})
+
+
+@pytest.fixture(scope="module")
+def start():
+    return init_member(small(), hyper(), jax.random.key(0))
+
+
+@pytest.fixture(scope="module")
+def step():
+    return jax.jit(partial(train_step, small(), STAGE))
+
+
+def gradient_of(config, values, member, key):
+    """The gradient that a step uses, computed apart from it."""
+    batch_key, _ = jax.random.split(key)
+
+    def cost(controller):
+        outcomes = batch_outcomes(config, STAGE, values, controller, member.progress.level, batch_key)
+        return jnp.mean(outcomes.loss) + entropy_weight(values, member.step) * jnp.mean(outcomes.entropy)
+
+    return jax.jit(jax.grad(cost))(member.controller)
+
+
+def distance(a, b) -> float:
+    return max(float(jnp.max(jnp.abs(x - y))) for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True))
+
+
+def test_a_step_is_adam_on_the_rescaled_gradient(start, step):
+    key, limit = jax.random.key(1), 0.05
+    values = hyper(clip_gradient=limit)
+    gradient = gradient_of(small(), values, start, key)
+    norm = float(optax.tree.norm(gradient))
+    assert norm > limit
+    scaled = jax.tree.map(lambda g: g * limit / norm, gradient)
+    adam = optax.adam(0.01, b1=0.9, b2=0.99)
+    updates, _ = adam.update(scaled, adam.init(start.controller))
+    expected = optax.apply_updates(start.controller, updates)
+    trained, _ = step(values, key, start)
+    assert distance(trained.controller, expected) < 1e-5
+    assert distance(trained.controller, start.controller) > 1e-3
+
+
+def test_noise_is_added_after_clipping_with_the_decaying_variance(start):
+    eta, limit = 0.3, 1e-6  # so small a clip leaves the noise alone
+    config = small(hyper=HyperConfig(noise=Range((eta,))))
+    noisy = jax.jit(partial(train_step, config, STAGE))
+    for steps_behind in (0, 99):
+        member = start._replace(step=jnp.int32(steps_behind))
+        after, _ = noisy(hyper(noise=eta, clip_gradient=limit, beta1=0.0), jax.random.key(2), member)
+        # With beta1 = 0 Adam's first moment is the gradient itself.
+        seen = np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(after.moments[1])])
+        assert np.var(seen) == pytest.approx(eta / (1 + steps_behind) ** 0.55, rel=0.15)
+
+
+def test_entropy_bonus_halves_and_the_penalty_comes_late():
+    values = hyper(entropy_bonus=0.4, entropy_half_life=50.0, entropy_penalty=0.03, penalty_start=600.0)
+    assert float(entropy_weight(values, jnp.int32(0))) == pytest.approx(-0.4)
+    assert float(entropy_weight(values, jnp.int32(50))) == pytest.approx(-0.2)
+    assert float(entropy_weight(values, jnp.int32(599))) < 0
+    assert float(entropy_weight(values, jnp.int32(600))) == pytest.approx(0.03, abs=1e-3)
+    off = hyper(entropy_bonus=0.0, entropy_penalty=0.0)
+    assert float(entropy_weight(off, jnp.int32(700))) == 0
+
+
+def test_an_update_that_is_not_finite_is_left_out_and_counted(start, step):
+    broken = start._replace(
+        controller=jax.tree.map(lambda leaf: leaf.at[(0,) * leaf.ndim].set(jnp.nan), start.controller)
+    )
+    after, _ = step(hyper(), jax.random.key(3), broken)
+    assert int(after.skipped) == 1
+    for old, new in zip(jax.tree.leaves(broken.controller), jax.tree.leaves(after.controller), strict=True):
+        np.testing.assert_array_equal(old, new)
+    assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(after.moments))
+
+
+def test_a_member_that_diverges_does_not_touch_the_others():
+    config = small()
+    advance = compile_training(config, STAGE, jax.devices())
+    keys = stage_keys(config, 0)
+    healthy = init_population(config, STAGE.population)
+    poison = healthy.hyper._replace(learning_rate=healthy.hyper.learning_rate.at[1].set(jnp.inf))
+    expected, _ = advance(healthy, keys, 0, 4)
+    found, _ = advance(healthy._replace(hyper=poison), keys, 0, 4)
+    for a, b in zip(jax.tree.leaves(expected.members), jax.tree.leaves(found.members), strict=True):
+        np.testing.assert_array_equal(np.asarray(a)[[0, 2]], np.asarray(b)[[0, 2]])
+
+
+def test_members_are_the_same_alone_and_in_company_and_in_any_number_of_calls():
+    config = small()
+    keys = stage_keys(config, 0)
+    population = init_population(config, STAGE.population)
+    whole = compile_training(config, STAGE, jax.devices()[:1])
+    at_once, _ = whole(population, keys, 0, 4)
+    in_two, _ = whole(population, keys, 0, 3)
+    in_two, _ = whole(in_two, keys, 3, 1)
+    alone_stage = StageConfig(2, 4, 1, step_slack=1)
+    alone = compile_training(config, alone_stage, jax.devices()[:1])
+    second = jax.tree.map(lambda leaf: leaf[1:2], population)
+    single, _ = alone(second, keys[1:2], 0, 4)
+    for a, b, c in zip(*(jax.tree.leaves(p.members) for p in (at_once, in_two, single)), strict=True):
+        np.testing.assert_array_equal(a, b)
+        np.testing.assert_array_equal(np.asarray(a)[1:2], c)
+
+
+def test_every_member_draws_its_own_settings_within_the_ranges():
+    config = small()
+    drawn = init_population(config, 64).hyper
+    for name, column in drawn._asdict().items():
+        values = getattr(config.hyper, name).values
+        assert np.all(np.asarray(column) >= np.float32(min(values)))
+        assert np.all(np.asarray(column) <= np.float32(max(values)))
+    assert len(np.unique(drawn.learning_rate)) == 64
