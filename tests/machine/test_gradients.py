@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from jax.flatten_util import ravel_pytree
 
-from nram.machine import Options, Wiring, init_controller, run_soft
+from nram.machine import ControllerKind, Options, Wiring, run_soft
 from nram.modules import MODULE_NAMES, select_modules
 
 EPSILON = 1e-6
@@ -21,7 +21,7 @@ EXAMPLES = 3
 
 
 class Case(NamedTuple):
-    kind: str
+    kind: ControllerKind
     repeats: int
     registers: int
     size: int
@@ -51,14 +51,12 @@ def with_cases(cases: list[Case]):
     return pytest.mark.parametrize("case", cases, ids=str)
 
 
-def _weights(case: Case):
-    """A random controller, all its biases included, as a vector and the way back."""
-    controller = init_controller(
-        case.kind, case.wiring, hidden=6, states=3, output_scale=2.0, key=jax.random.key(case.size)
-    )
-    vector, back = ravel_pytree(controller)
+@cache
+def _weights(random_controllers, case: Case):
+    """A random controller as a vector, and the way back."""
+    vector, back = ravel_pytree(random_controllers(case.kind, case.wiring, case.size, output_scale=2.0))
     assert vector.dtype == jnp.float64
-    return vector + 0.3 * jax.random.normal(jax.random.key(1), vector.shape), back
+    return vector, back
 
 
 def _examples(case: Case):
@@ -74,7 +72,6 @@ def _loss(finish, memories, entropy, target):
     return jnp.sum(finish * per_step) - 0.2 * jnp.mean(entropy)
 
 
-@cache
 def _real_loss(case: Case, back):
     def loss(vector, clip):
         def one(memory, target, limit):
@@ -90,11 +87,9 @@ def _real_loss(case: Case, back):
 def _naive_loss(naive, case: Case, back):
     def loss(vector, crops):
         def one(memory, target, limit):
-            episode = naive.episode(
-                *(case.kind, back(vector), case.wiring.modules, case.registers, memory, limit, case.steps),
-                *(crops, case.renormalising, EPSILON),
-            )
-            return _loss(*episode, target)
+            machine = case.kind, back(vector), case.wiring.modules, case.registers
+            episode = naive.episode(*machine, memory, limit, case.steps, crops, case.renormalising, EPSILON)
+            return _loss(episode.finish, episode.memories, episode.entropy, target)
 
         return jnp.mean(jax.vmap(one)(*_examples(case)))
 
@@ -102,16 +97,15 @@ def _naive_loss(naive, case: Case, back):
 
 
 @cache
-def _real_gradient(jit, case: Case):
+def _real_gradient(jit, case: Case, back):
     """(vector, clip) -> loss and gradient. One compilation serves every clip and every test."""
-    _, back = _weights(case)
     return jit(jax.value_and_grad(_real_loss(case, back)))
 
 
 @with_cases(CASES)
-def test_gradient_agrees_with_finite_differences(case, quick_jit, float64):
-    vector, back = _weights(case)
-    _, gradient = _real_gradient(quick_jit, case)(vector, jnp.inf)
+def test_gradient_agrees_with_finite_differences(case, random_controllers, quick_jit, float64):
+    vector, back = _weights(random_controllers, case)
+    _, gradient = _real_gradient(quick_jit, case, back)(vector, jnp.inf)
     directions = np.random.default_rng(0).normal(size=(6, vector.size))
     directions /= np.linalg.norm(directions, axis=-1, keepdims=True)
     loss = quick_jit(jax.vmap(lambda x: _real_loss(case, back)(x, jnp.inf)))
@@ -124,9 +118,9 @@ def test_gradient_agrees_with_finite_differences(case, quick_jit, float64):
 
 
 @with_cases([MLP, AUTOMATON, SHORT])
-def test_loss_and_gradient_equal_those_of_the_naive_machine(case, naive, quick_jit, float64):
-    vector, back = _weights(case)
-    loss, gradient = _real_gradient(quick_jit, case)(vector, jnp.inf)
+def test_loss_and_gradient_equal_those_of_the_naive_machine(case, naive, random_controllers, quick_jit, float64):
+    vector, back = _weights(random_controllers, case)
+    loss, gradient = _real_gradient(quick_jit, case, back)(vector, jnp.inf)
     derived = quick_jit(jax.value_and_grad(_naive_loss(naive, case, back)))
     expected_loss, expected = derived(vector, None)
     np.testing.assert_allclose(loss, expected_loss, rtol=1e-12)
@@ -135,9 +129,11 @@ def test_loss_and_gradient_equal_those_of_the_naive_machine(case, naive, quick_j
 
 
 @with_cases([LSTM, SHORT, SHORT._replace(renormalising=True)])
-def test_clipped_gradient_equals_that_of_the_naive_machine_with_clips(case, naive, quick_jit, float64):
-    vector, back = _weights(case)
-    real = _real_gradient(quick_jit, case)
+def test_clipped_gradient_equals_that_of_the_naive_machine_with_clips(
+    case, naive, random_controllers, quick_jit, float64
+):
+    vector, back = _weights(random_controllers, case)
+    real = _real_gradient(quick_jit, case, back)
     derived = quick_jit(jax.grad(_naive_loss(naive, case, back)))
     free = np.asarray(real(vector, jnp.inf)[1])
     for clip in (jnp.inf, 1e-2, 1e-4):
@@ -148,10 +144,10 @@ def test_clipped_gradient_equals_that_of_the_naive_machine_with_clips(case, naiv
         assert (np.abs(gradient - free).max() > 1e-3 * scale) == (clip < jnp.inf)
 
 
-def test_entropy_and_halting_both_reach_the_gradient(quick_jit, float64):
+def test_entropy_and_halting_both_reach_the_gradient(random_controllers, quick_jit, float64):
     """So that the tests above could not pass if one of them were cut off."""
     case = MLP
-    vector, back = _weights(case)
+    vector, back = _weights(random_controllers, case)
 
     def parts(vector):
         memory, _, _ = _examples(case)

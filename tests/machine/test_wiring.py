@@ -1,5 +1,7 @@
 """What a controller decides about: how many wires there are, how long each is, and nothing beyond."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,19 +12,12 @@ from nram.machine.distributions import choose
 from nram.modules import MODULE_NAMES, select_modules
 
 KINDS = ["mlp", "lstm", "automaton"]
-HIDDEN, STATES = 7, 3
+HIDDEN, STATES = 8, 3  # of the random controllers
 ARITIES = [1, 0, 0, 0, 1, 2, 2, 1, 2, 2, 2, 2, 2, 2]  # of the paper's modules
 
 
 def _wiring(registers: int = 3, repeats: int = 1) -> Wiring:
     return Wiring(registers, select_modules(MODULE_NAMES, repeats))
-
-
-def _controller(kind, wiring: Wiring, seed: int = 0):
-    controller = init_controller(kind, wiring, hidden=HIDDEN, states=STATES, key=jax.random.key(seed))
-    # Biases start at 0: without this, a bias in the wrong place would not show.
-    rng = np.random.default_rng(seed)
-    return jax.tree.map(lambda x: x + rng.normal(scale=0.5, size=x.shape).astype(np.float32), controller)
 
 
 @pytest.mark.parametrize("repeats", [1, 2])
@@ -53,10 +48,10 @@ def test_the_layout_places_the_logits_wire_by_wire():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_wire_is_a_softmax_over_exactly_its_own_values(kind, naive, quick_jit):
+def test_every_wire_is_a_softmax_over_exactly_its_own_values(kind, naive, quick_jit, random_controllers):
     """And the raw output layer, cut into pieces of the wires' lengths, gives the same probabilities."""
     wiring = _wiring()
-    controller = _controller(kind, wiring)
+    controller = random_controllers(kind, wiring, 0)
 
     @quick_jit
     def decide(flags):
@@ -78,7 +73,7 @@ def test_every_wire_is_a_softmax_over_exactly_its_own_values(kind, naive, quick_
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("registers", "repeats"), [(2, 1), (4, 2)])
-def test_the_number_of_parameters_follows_from_the_circuit_alone(kind, registers, repeats):
+def test_the_number_of_parameters_follows_from_the_circuit_alone(kind, registers, repeats, random_controllers):
     """Nothing of it depends on M or T: neither is known when a controller is made."""
     wiring = _wiring(registers, repeats)
     arities = ARITIES * repeats
@@ -93,12 +88,23 @@ def test_the_number_of_parameters_follows_from_the_circuit_alone(kind, registers
         "lstm": layer(registers, HIDDEN) + layer(2 * HIDDEN, 4 * HIDDEN) + layer(HIDDEN, outputs),
         "automaton": layer(registers + STATES, HIDDEN) + layer(HIDDEN, HIDDEN) + layer(HIDDEN, outputs + STATES),
     }
-    assert sum(leaf.size for leaf in jax.tree.leaves(_controller(kind, wiring))) == expected[kind]
+    assert sum(leaf.size for leaf in jax.tree.leaves(random_controllers(kind, wiring, 0))) == expected[kind]
 
 
-def test_an_automaton_starts_in_state_0_and_goes_on_in_a_distribution():
+def test_fresh_weights_have_variance_one_over_fan_in_and_biases_are_zero(quick_jit):
+    make = partial(init_controller, "lstm", _wiring(), hidden=64, states=1)
+    fresh, sharper = quick_jit(lambda key: (make(key=key), make(key=key, output_scale=4.0)))(jax.random.key(1))
+    for dense in (fresh.gates, fresh.output):
+        np.testing.assert_allclose(dense.weight.std() * len(dense.weight) ** 0.5, 1, rtol=0.05)
+    np.testing.assert_array_equal(fresh.output.bias, 0)
+    np.testing.assert_array_equal(fresh.gates.bias.reshape(4, 64)[:, 0], [0, 1, 0, 0])  # remembers at first
+    np.testing.assert_allclose(sharper.output.weight, 4 * fresh.output.weight, rtol=1e-6)
+    np.testing.assert_array_equal(sharper.gates.weight, fresh.gates.weight)
+
+
+def test_an_automaton_starts_in_state_0_and_goes_on_in_a_distribution(random_controllers):
     wiring = _wiring()
-    controller = _controller("automaton", wiring)
+    controller = random_controllers("automaton", wiring, 0)
     (start,) = controller.start()
     np.testing.assert_array_equal(start, [1, 0, 0])
     _, (after,) = controller.prepare(wiring).decide(wiring, jnp.ones(3), (start,))
@@ -107,16 +113,16 @@ def test_an_automaton_starts_in_state_0_and_goes_on_in_a_distribution():
     assert (after > 0).all()
 
 
-def test_hardening_takes_the_most_probable_state_and_of_equals_the_first():
-    controller = _controller("automaton", _wiring())
+def test_hardening_takes_the_most_probable_state_and_of_equals_the_first(random_controllers):
+    controller = random_controllers("automaton", _wiring(), 0)
     for state, expected in (([0.2, 0.5, 0.3], [0, 1, 0]), ([0.2, 0.4, 0.4], [0, 1, 0]), ([0.4, 0.2, 0.4], [1, 0, 0])):
         np.testing.assert_array_equal(controller.harden((jnp.array(state),))[0], expected)
 
 
 @pytest.mark.parametrize(("kind", "depends"), [("mlp", False), ("lstm", True), ("automaton", True)])
-def test_what_a_controller_remembers_changes_its_decisions(kind, depends):
+def test_what_a_controller_remembers_changes_its_decisions(kind, depends, random_controllers):
     wiring = _wiring()
-    controller = _controller(kind, wiring)
+    controller = random_controllers(kind, wiring, 0)
     ready = controller.prepare(wiring)
     flags = jnp.array([1.0, 0.0, 1.0])
     first, state = ready.decide(wiring, flags, controller.start())

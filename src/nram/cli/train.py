@@ -80,11 +80,11 @@ def _train(arguments, folder, config) -> dict:
 
 
 def _tell(result: dict, out: Path) -> None:
-    perfect, kept = result["perfect_members"], result["kept_members"]
+    perfect, examined = result["perfect_members"], result["examined_members"]
     if perfect:
         print(
-            f"{perfect} of the best {kept} members {'is' if perfect == 1 else 'are'} perfect, soft and hard, under "
-            f"every step limit and at n = 50 ({result['seconds']:.0f} s of training)."
+            f"{perfect} of the {examined} members examined {'is' if perfect == 1 else 'are'} perfect: soft and hard, "
+            f"under every step limit, and hard at n = 50 (after {result['seconds']:.0f} s)."
         )
     else:
         best = result["best_validation_exact_hard"]

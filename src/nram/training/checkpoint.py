@@ -40,7 +40,18 @@ def save_arrays(path: Path, tree: Any, description: dict[str, Any]) -> None:
     arrays = {name: np.ascontiguousarray(leaf) for name, leaf in _named_leaves(tree)}
     text = json.dumps(description, sort_keys=True)
     metadata = {"description": text, "digest": _digest(arrays, text)}
-    write_atomically(path, save(arrays, metadata))
+    write_atomically(path, _ordered(save(arrays, metadata)))
+
+
+def _ordered(content: bytes) -> bytes:
+    """A safetensors file with its metadata in order: the library's order is random, and equal runs should
+    give equal files."""
+    size = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + size])
+    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)  # the arrays begin at a multiple of 8
+    return len(text).to_bytes(8, "little") + text + content[8 + size :]
 
 
 def read_description(path: Path) -> dict[str, Any]:

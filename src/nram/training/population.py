@@ -41,6 +41,11 @@ def init_population(config: TrainConfig, count: int) -> Population:
     return Population(members, hyper)
 
 
+def at_place(tree, place: int):
+    """One member's part of a tree whose leaves have a leading member axis."""
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[place], tree)
+
+
 def abstract_population(config: TrainConfig, count: int) -> Population:
     """The shapes of a population, without making one."""
     return jax.eval_shape(lambda: init_population(config, count))

@@ -21,6 +21,7 @@ from nram.training.evaluation import Examination, examine
 from nram.training.member import StepReport
 from nram.training.population import (
     abstract_population,
+    at_place,
     compile_training,
     init_population,
     stage_keys,
@@ -32,7 +33,7 @@ from nram.training.settings import config_to_dict
 CHUNK = 25  # training steps between two reports
 CHECKPOINT_SECONDS = 20
 SOLVED_ERROR = 0.02  # a member with a smaller moving error at the stage's last level counts as solved, soft
-EXAMINED = 4  # members examined for perfection at one check
+EXAMINED = 4  # members examined for perfection, at a check and at the end
 EXAMINATION = 300  # instances of each examination
 BEST = 8  # members kept at the end
 
@@ -59,7 +60,7 @@ class Report:
     solved_hard: float | None  # share perfect on the validation set, at the last check
     perfect: int  # members that passed an examination so far
     skipped: int  # updates that were not finite
-    seconds: float  # of training so far
+    seconds: float  # so far, compiling included
     example_steps_per_s: float
     seconds_left: float  # at most: a stage may end early
 
@@ -112,7 +113,8 @@ class _Trainer:
             self.state = _State()
             self.population = init_population(config, config.stages[0].population)
             run.cut_metrics(0)
-        self.saved_at = time.monotonic()
+        self.examinations: dict[int, Examination] = {}  # by place, of the population as it is
+        self.saved_at = self.ticked_at = time.monotonic()
 
     def run_stage(self) -> None:
         config, state = self.config, self.state
@@ -129,6 +131,7 @@ class _Trainer:
             steps = min(CHUNK, to_check, stage.steps - state.step)
             began = time.monotonic()
             self.population, report = jax.block_until_ready(advance(self.population, keys, state.step, steps))
+            self.examinations = {}
             state.step += steps
             took = time.monotonic() - began
             enough = False
@@ -136,16 +139,17 @@ class _Trainer:
                 exact = validate(self.population).exact
                 state.hard = float(np.mean(exact == 1.0))
                 solved = np.flatnonzero(exact == 1.0)
-                if last and len(solved):
-                    solved = self._examined(solved)
+                if last:
+                    best = ranking(self.population, exact)
+                    solved = self._perfect([place for place in best if exact[place] == 1.0])
                     state.perfect = len(solved)
                 enough = 0 < stage.stop_at <= len(solved)
-            state.seconds += time.monotonic() - began
+            self._tick()
             self._report(report, steps, took)
             if enough:
                 break
             self._maybe_save()
-        if exact is None or state.step % config.check_every and state.step < stage.steps:
+        if exact is None:  # resumed at the very end of the stage
             exact = validate(self.population).exact
         if last:
             state.done = True
@@ -161,11 +165,10 @@ class _Trainer:
         config, stage = self.config, self.config.stages[-1]
         exact = compile_validation(config, stage, self.devices)(self.population).exact
         order = ranking(self.population, exact)[:BEST]
-        passed = {int(place): self._examine(place) for place in order if exact[place] == 1.0}
-        order = sorted(order, key=lambda place: -(place in passed and passed[place].passed))  # stable
+        perfect = self._perfect([place for place in order if exact[place] == 1.0])
+        order = sorted(order, key=lambda place: place not in perfect)  # stable
         for rank, place in enumerate(order):
-            one = jax.tree.map(lambda leaf, place=place: np.asarray(leaf)[place], self.population)
-            examination = passed.get(int(place), Examination(False, False, False))
+            one = at_place(self.population, place)
             description = {
                 "task": config.task,
                 "config": config_to_dict(config),
@@ -174,15 +177,16 @@ class _Trainer:
                 "steps": int(one.members.step),
                 "level": int(one.members.progress.level),
                 "validation_exact_hard": float(exact[place]),
-                "perfect": examination.passed,
+                "perfect": place in perfect,
                 "device": device_name(self.devices),
             }
             self.run.save_member(rank, one.members.controller, description)
-        perfect = sum(examination.passed for examination in passed.values())
+        self._tick()
         result = {
             "task": config.task,
             "seed": config.seed,
-            "perfect_members": perfect,
+            "perfect_members": len(perfect),
+            "examined_members": len(self.examinations),
             "kept_members": len(order),
             "best_validation_exact_hard": float(exact.max()),
             "stages": self.state.stage + 1,
@@ -192,13 +196,19 @@ class _Trainer:
         self.run.write_result(result)
         return result
 
-    def _examined(self, places: np.ndarray) -> list[int]:
+    def _perfect(self, places: list[int]) -> list[int]:
         """Those of the first few that are perfect under every limit, at the trained size and far beyond."""
-        return [int(place) for place in places[:EXAMINED] if self._examine(place).passed]
+        for place in places[:EXAMINED]:
+            if place not in self.examinations:
+                controller = at_place(self.population.members.controller, place)
+                self.examinations[place] = examine(self.config, controller, self.config.seed, EXAMINATION)
+        return [place for place in places[:EXAMINED] if self.examinations[place].passed]
 
-    def _examine(self, place: int) -> Examination:
-        controller = jax.tree.map(lambda leaf: np.asarray(leaf)[place], self.population.members.controller)
-        return examine(self.config, controller, self.config.seed, EXAMINATION)
+    def _tick(self) -> None:
+        """Count the time since the last tick, compiling and saving included."""
+        now = time.monotonic()
+        self.state.seconds += now - self.ticked_at
+        self.ticked_at = now
 
     def _report(self, report: StepReport, steps: int, took: float) -> None:
         config, state = self.config, self.state

@@ -1,0 +1,218 @@
+"""A run that is stopped or killed, anywhere, ends in the same bits as one that was left alone.
+
+Here everything happens in one process, so that every single moment can be tried; the tests of the
+command line do it with processes.
+"""
+
+import json
+import os
+import shutil
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+import jax
+import pytest
+from safetensors.numpy import load_file
+
+from nram.errors import NramError
+from nram.training import checkpoint, trainer
+from nram.training.config import TrainConfig
+from nram.training.run_folder import RunFolder
+from nram.training.settings import load_config
+from nram.training.trainer import Interrupted, train
+
+CONFIG = load_config(
+    "access",
+    seed=2,
+    overrides=[
+        *("registers=2", "hidden=8", 'modules=["READ","INC","WRITE"]', "noise=0.001..0.1"),
+        *("max_complexity=2", "population=4", "step_slack=1", "batch=4", "validation=8"),
+        *("check_every=30", "stages.0.steps=70", "stages.1.steps=40", "stop_at=0"),
+    ],
+)
+REPORTS = [(0, 25), (0, 30), (0, 55), (0, 60), (0, 70), (1, 25), (1, 30), (1, 40)]  # (stage, step)
+CLOCK = ("seconds", "seconds_left", "example_steps_per_s")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compiled_once():
+    """Compiled programs are shared by all the runs of this file, as they would not be by processes."""
+
+    def remember(function):
+        kept = lru_cache(lambda config, stage, devices: function(config, stage, list(devices)))
+        return lambda config, stage, devices: kept(config, stage, tuple(devices))
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("compile_training", "compile_validation"):
+            patch.setattr(trainer, name, remember(getattr(trainer, name)))
+        yield
+
+
+@pytest.fixture(autouse=True)
+def checkpoints_at_every_chance(monkeypatch):
+    monkeypatch.setattr(trainer, "CHECKPOINT_SECONDS", 0)
+
+
+def go_on(path: Path, config: TrainConfig = CONFIG, **callbacks):
+    """Start the run, or go on with it."""
+    run = RunFolder.open(path) if (path / "run.json").is_file() else RunFolder.create(path, config, [], "")
+    return train(run, config, jax.devices(), **callbacks)
+
+
+def ending(path: Path):
+    """All that a finished run has found, but for what the clock says."""
+
+    def timeless(row):
+        return {name: value for name, value in row.items() if name not in CLOCK}
+
+    best = {file.name: file.read_bytes() for file in (path / "best").iterdir()}
+    arrays = {name: array.tobytes() for name, array in load_file(path / "checkpoint.safetensors").items()}
+    metrics = [timeless(json.loads(line)) for line in (path / "metrics.jsonl").read_text().splitlines()]
+    return best, arrays, metrics, timeless(json.loads((path / "result.json").read_text()))
+
+
+@pytest.fixture(scope="module")
+def left_alone(tmp_path_factory):
+    path = tmp_path_factory.mktemp("left alone")
+    go_on(path)
+    return ending(path)
+
+
+def test_a_run_left_alone_reports_every_chunk_and_keeps_every_member(left_alone):
+    best, _, metrics, result = left_alone
+    assert [(row["stage"], row["step"]) for row in metrics] == REPORTS
+    assert set(best) == {f"{rank}.safetensors" for rank in range(4)}
+    assert result["stages"] == 2
+
+
+def test_the_same_configuration_gives_the_same_bits_and_another_seed_others(left_alone, tmp_path):
+    go_on(tmp_path / "again")
+    assert ending(tmp_path / "again") == left_alone
+    go_on(tmp_path / "other", replace(CONFIG, seed=3))
+    assert ending(tmp_path / "other")[1] != left_alone[1]
+
+
+def test_checkpoints_do_not_change_the_result(left_alone, tmp_path, monkeypatch):
+    monkeypatch.setattr(trainer, "CHECKPOINT_SECONDS", float("inf"))
+    go_on(tmp_path)
+    assert ending(tmp_path) == left_alone
+
+
+@pytest.mark.parametrize("count", range(1, len(REPORTS) + 1))
+def test_a_run_stopped_at_any_report_ends_the_same(left_alone, tmp_path, count):
+    seen = []
+    with pytest.raises(Interrupted) as stop:
+        go_on(tmp_path, on_report=seen.append, stopping=lambda: len(seen) == count)
+    stage, step = REPORTS[count - 1]
+    assert f"stopped at step {step} of stage {stage};" in str(stop.value)
+    assert f"nram train access --out {tmp_path} --resume" in str(stop.value)
+    assert not (tmp_path / "result.json").exists()
+    go_on(tmp_path)
+    assert ending(tmp_path) == left_alone
+
+
+def test_a_run_stopped_at_every_report_ends_the_same(left_alone, tmp_path):
+    for stage, step in REPORTS:
+        with pytest.raises(Interrupted, match=f"step {step} of stage {stage};"):
+            go_on(tmp_path, stopping=lambda: True)
+    go_on(tmp_path)
+    assert ending(tmp_path) == left_alone
+
+
+class Killed(BaseException):
+    """The process is gone: nothing of the program catches this."""
+
+
+@pytest.fixture
+def kill_at(monkeypatch):
+    """A function that arms a kill before the n-th time that something reaches the disk."""
+    replace_file, sync, append = os.replace, os.fsync, RunFolder.append_metrics
+    left = [0]
+
+    def moment():
+        left[0] -= 1
+        if left[0] == 0:
+            raise Killed
+
+    def fsync(descriptor):
+        moment()  # the new file is there, perhaps not all of it, under another name
+        sync(descriptor)
+
+    def replacing(source, target):
+        moment()
+        replace_file(source, target)
+        moment()
+
+    def append_metrics(run, row):
+        with open(run.metrics, "a") as file:
+            file.write('{"half a line')
+            file.flush()
+            moment()
+            file.truncate(file.tell() - len('{"half a line'))
+        append(run, row)
+        moment()
+
+    monkeypatch.setattr(checkpoint.os, "fsync", fsync)
+    monkeypatch.setattr(checkpoint.os, "replace", replacing)
+    monkeypatch.setattr(RunFolder, "append_metrics", append_metrics)
+
+    def arm(count: int) -> None:
+        left[0] = count
+
+    return arm
+
+
+def test_a_run_killed_at_any_write_ends_the_same(left_alone, tmp_path, kill_at):
+    count = 0
+    while True:
+        count += 1
+        path = tmp_path / str(count)
+        path.mkdir()
+        kill_at(count)
+        try:
+            go_on(path)
+        except Killed:
+            kill_at(0)
+            go_on(path)
+            assert ending(path) == left_alone, f"killed at moment {count}"
+            assert not list(path.rglob("*.part")), f"killed at moment {count}"
+            shutil.rmtree(path)
+        else:
+            break
+    # run.json; the empty metrics; 8 reports of two moments; a checkpoint after each and after either stage;
+    # four members and the result; three moments to each file
+    assert count - 1 == 3 + 3 + 8 * 2 + 3 * 10 + 3 * 5
+
+
+def test_a_run_killed_again_before_it_gets_on_ends_the_same(left_alone, tmp_path, kill_at):
+    kills = 0
+    for count in (9, 4, 5, 11, 7, 20, 3, 14):
+        kill_at(count)
+        try:
+            go_on(tmp_path)
+        except Killed:
+            kills += 1
+        else:
+            break
+    kill_at(0)
+    go_on(tmp_path)
+    assert kills >= 5
+    assert ending(tmp_path) == left_alone
+
+
+def test_a_finished_run_that_lost_its_result_finds_it_again(left_alone, tmp_path):
+    go_on(tmp_path)
+    (tmp_path / "result.json").unlink()
+    shutil.rmtree(tmp_path / "best")
+    go_on(tmp_path)
+    assert ending(tmp_path) == left_alone
+
+
+def test_a_checkpoint_of_another_configuration_is_not_gone_on_with(tmp_path):
+    with pytest.raises(Interrupted):
+        go_on(tmp_path, stopping=lambda: True)
+    before = (tmp_path / "checkpoint.safetensors").read_bytes()
+    with pytest.raises(NramError, match="another configuration than that of run.json"):
+        go_on(tmp_path, replace(CONFIG, batch=5))
+    assert (tmp_path / "checkpoint.safetensors").read_bytes() == before
