@@ -1,13 +1,14 @@
 """Between stages the best go on, and their clones stay within the ranges."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from nram.tasks import get_task
 from nram.training.config import MachineConfig, StageConfig, TrainConfig
 from nram.training.curriculum import Progress
-from nram.training.evaluation import LIMITS, Trial, draw_trial, step_limits
+from nram.training.evaluation import LIMITS, Score, Trial, draw_trial, step_limits
 from nram.training.population import Population, init_population
 from nram.training.selection import clone_best, ranking
 
@@ -20,40 +21,43 @@ CONFIG = TrainConfig(
 
 @pytest.fixture(scope="module")
 def population() -> Population:
-    made = jax.tree.map(np.asarray, init_population(CONFIG, 6))
+    made = init_population(CONFIG, 6)
     progress = Progress(
-        level=np.array([1, 2, 2, 2, 1, 2], np.int32),
-        error=np.array([0.0, 0.5, 0.1, 0.0, 0.0, 0.2], np.float32),
-        raised=np.zeros(6, np.int32),
+        level=jnp.array([1, 2, 2, 2, 1, 2]),
+        error=jnp.array([0.0, 0.5, 0.1, 0.0, 0.0, 0.2]),
+        raised=jnp.zeros(6, jnp.int32),
     )
-    return made._replace(members=made.members._replace(progress=progress, step=np.full(6, 10, np.int32)))
+    return made._replace(members=made.members._replace(progress=progress, step=jnp.full(6, 10)))
 
 
-def test_hard_execution_ranks_before_level_and_level_before_soft_error(population):
-    exact = np.array([0.2, 0.2, 0.9, 0.2, 1.0, 0.2])
-    assert list(ranking(population, exact)) == [4, 2, 3, 5, 1, 0]
+def test_hard_execution_ranks_first_then_halting_then_level_then_soft_error(population):
+    exact, halted = np.array([0.2, 0.2, 0.9, 0.2, 1.0, 0.2]), np.array([0, 0, 0, 0, 0, 0.5])
+    assert list(ranking(population, Score(1 - exact, exact, halted))) == [4, 2, 5, 3, 1, 0]
 
 
 def test_the_best_are_cloned_in_turn_with_their_weights_and_first_with_their_own_settings(population):
     exact = np.array([0.0, 0.0, 0.5, 1.0, 0.0, 0.0])
-    clones = clone_best(CONFIG, 1, population, exact)
+    clones = clone_best(CONFIG, 1, population, Score(1 - exact, exact, exact))
     parents = [3, 2, 3, 2, 3, 2, 3, 2, 3]
-    weights = np.asarray(clones.members.controller.output.weight)
-    np.testing.assert_array_equal(weights, population.members.controller.output.weight[parents])
-    rate, parent_rate = np.asarray(clones.hyper.learning_rate), population.hyper.learning_rate[parents]
+    for weights, before in zip(
+        jax.tree.leaves(clones.members.controller), jax.tree.leaves(population.members.controller), strict=True
+    ):
+        np.testing.assert_array_equal(weights, np.asarray(before)[parents])
+    rate, parent_rate = np.asarray(clones.hyper.learning_rate), np.asarray(population.hyper.learning_rate)[parents]
     np.testing.assert_array_equal(rate[:2], parent_rate[:2])
     assert np.all(rate[2:] != parent_rate[2:])
     assert np.all(rate / parent_rate < CONFIG.jitter * 1.001)
     assert np.all(parent_rate / rate < CONFIG.jitter * 1.001)
     low, high = CONFIG.hyper.learning_rate.values
     assert np.all((rate >= np.float32(low)) & (rate <= np.float32(high)))
-    np.testing.assert_array_equal(clones.members.progress.level, population.members.progress.level[parents])
+    np.testing.assert_array_equal(clones.members.progress.level, np.asarray(population.members.progress.level)[parents])
     assert np.all(clones.members.progress.error == 1)
 
 
 def test_cloning_is_the_same_every_time(population):
     exact = np.linspace(0, 1, 6)
-    first, second = (clone_best(CONFIG, 1, population, exact) for _ in range(2))
+    score = Score(1 - exact, exact, exact)
+    first, second = (clone_best(CONFIG, 1, population, score) for _ in range(2))
     for a, b in zip(jax.tree.leaves(first), jax.tree.leaves(second), strict=True):
         np.testing.assert_array_equal(a, b)
 

@@ -1,6 +1,5 @@
 """`nram train`: a population of machines learns a task."""
 
-import os
 import signal
 import sys
 from pathlib import Path
@@ -75,7 +74,7 @@ def _train(arguments, folder, config) -> dict:
     check_fits(config, devices)
     if not folder.exists:
         folder = folder.create(folder.path, config, arguments.words, device_name(devices))
-    with folder.locked(), _interruptible() as stopping, progress_display(config, folder.path, devices) as display:
+    with folder.locked(), progress_display(config, folder.path, devices) as display, _interruptible() as stopping:
         return train(folder, config, devices, on_report=display.report, on_note=display.note, stopping=stopping)
 
 
@@ -126,8 +125,6 @@ class _interruptible:
         if self.asked:
             raise KeyboardInterrupt
         self.asked = True
-        # Not print: the signal may have come in the middle of one.
-        os.write(2, b"\nstopping: saving after the steps under way (Ctrl-C again stops at once)\n")
 
     def __exit__(self, *exception):
         for number, handler in self.before.items():

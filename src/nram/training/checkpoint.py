@@ -37,7 +37,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 def save_arrays(path: Path, tree: Any, description: dict[str, Any]) -> None:
     """Write the leaves of a tree of arrays under their path names, with a description as JSON."""
-    arrays = {name: np.ascontiguousarray(leaf) for name, leaf in _named_leaves(tree)}
+    arrays = {name: np.asarray(leaf, order="C") for name, leaf in _named_leaves(tree)}
     text = json.dumps(description, sort_keys=True)
     metadata = {"description": text, "digest": _digest(arrays, text)}
     write_atomically(path, _ordered(save(arrays, metadata)))
@@ -96,7 +96,7 @@ def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
 def _digest(arrays: dict[str, np.ndarray], description: str) -> str:
     digest = hashlib.sha256(description.encode())
     for name in sorted(arrays):
-        array = np.ascontiguousarray(arrays[name])
+        array = arrays[name]
         digest.update(f"{name} {array.dtype} {array.shape}".encode())
         digest.update(array.tobytes())
     return digest.hexdigest()

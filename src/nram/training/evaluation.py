@@ -31,6 +31,7 @@ SOFT_BATCH_BYTES = 2**28  # of memory tapes at once in a soft evaluation
 class Score(NamedTuple):
     error: Any  # mean share of wrong cells among those that should be modified
     exact: Any  # share of instances with every output cell right
+    halted: Any = None  # hard only: share of instances on which it stopped by itself
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,8 @@ def hard_score(config: TrainConfig, controller: Controller, instances: TracedIns
     """Means over the instances of the discretised machine's error and exact match."""
     run = partial(run_hard, controller, wiring_of(config.machine))
     results = jax.vmap(run)(instances.input, jnp.asarray(limits))
-    return _mean(jax.vmap(compare)(results.memory, instances))
+    error, exact = jax.vmap(compare)(results.memory, instances)
+    return Score(jnp.mean(error), jnp.mean(exact), jnp.mean(results.halted))
 
 
 def soft_score(
@@ -93,11 +95,7 @@ def soft_score(
 
     size = instances.input.shape[-1]
     batch = max(1, SOFT_BATCH_BYTES // (12 * size * size))
-    return _mean(jax.lax.map(one, (instances, limits), batch_size=min(batch, instances.input.shape[0])))
-
-
-def _mean(outcomes) -> Score:
-    error, exact = outcomes
+    error, exact = jax.lax.map(one, (instances, limits), batch_size=min(batch, instances.input.shape[0]))
     return Score(jnp.mean(error), jnp.mean(exact))
 
 
@@ -113,7 +111,7 @@ def evaluate(config: TrainConfig, controller: Controller, trial: Trial, mode: Mo
     instances, complexity = draw_trial(trial)
     limits = step_limits(get_task(trial.task), complexity, limit)
     score = _compiled(mode, config, int(limits.max()) if mode == "soft" else 0)(controller, instances, limits)
-    return Score(float(score.error), float(score.exact))
+    return jax.tree.map(float, score)
 
 
 class Examination(NamedTuple):

@@ -34,17 +34,18 @@ def compile_validation(config: TrainConfig, stage: StageConfig, devices: list[De
     return validate
 
 
-def ranking(population: Population, exact: np.ndarray) -> np.ndarray:
-    """Members from the best to the worst: hard exact match, then curriculum level, then soft error."""
+def ranking(population: Population, score: Score) -> np.ndarray:
+    """Members from the best to the worst: hard exact match, then how often they halt by themselves (what
+    idles instead may drift while it does, as a soft machine), then curriculum level, then soft error."""
     progress = jax.tree.map(np.asarray, population.members.progress)
-    return np.lexsort((progress.error, -progress.level, -exact))
+    return np.lexsort((progress.error, -progress.level, -score.halted, -score.exact))
 
 
-def clone_best(config: TrainConfig, stage_index: int, population: Population, exact: np.ndarray) -> Population:
+def clone_best(config: TrainConfig, stage_index: int, population: Population, score: Score) -> Population:
     """The population of a stage: the best members of the one before, in turn, each first as it is and
     then with jittered hyperparameters. Levels are kept; the count of the error begins anew."""
     stage = config.stages[stage_index]
-    order = ranking(population, exact)[: stage.kept]
+    order = ranking(population, score)[: stage.kept]
     places = np.arange(stage.population) % len(order)
     chosen = jax.tree.map(lambda leaf: np.asarray(leaf)[order[places]], population)
     original = np.arange(stage.population) < len(order)

@@ -125,7 +125,7 @@ class _Trainer:
         keys = stage_keys(config, state.stage)
         self.on_note(f"stage {state.stage}: compiling for n <= {stage.max_complexity}")
         jax.block_until_ready(advance(self.population, keys, state.step, 0))  # no step: only compiles
-        exact = None
+        score = None
         while state.step < stage.steps:
             to_check = config.check_every - state.step % config.check_every
             steps = min(CHUNK, to_check, stage.steps - state.step)
@@ -136,12 +136,11 @@ class _Trainer:
             took = time.monotonic() - began
             enough = False
             if state.step % config.check_every == 0 or state.step == stage.steps:
-                exact = validate(self.population).exact
-                state.hard = float(np.mean(exact == 1.0))
-                solved = np.flatnonzero(exact == 1.0)
+                score = validate(self.population)
+                state.hard = float(np.mean(score.exact == 1.0))
+                solved = [place for place in ranking(self.population, score) if score.exact[place] == 1.0]
                 if last:
-                    best = ranking(self.population, exact)
-                    solved = self._perfect([place for place in best if exact[place] == 1.0])
+                    solved = self._perfect(solved)
                     state.perfect = len(solved)
                 enough = 0 < stage.stop_at <= len(solved)
             self._tick()
@@ -149,13 +148,13 @@ class _Trainer:
             if enough:
                 break
             self._maybe_save()
-        if exact is None:  # resumed at the very end of the stage
-            exact = validate(self.population).exact
+        if score is None:  # resumed at the very end of the stage
+            score = validate(self.population)
         if last:
             state.done = True
         else:
             state.stage, state.step, state.hard = state.stage + 1, 0, None
-            self.population = clone_best(config, state.stage, self.population, exact)
+            self.population = clone_best(config, state.stage, self.population, score)
             kept = min(config.stages[state.stage].kept, stage.population)
             self.on_note(f"stage {state.stage}: the best {kept} of {stage.population} members go on")
         self._save()
@@ -163,9 +162,9 @@ class _Trainer:
     def finish(self) -> dict[str, Any]:
         """Examine the best members of the last stage and write them down."""
         config, stage = self.config, self.config.stages[-1]
-        exact = compile_validation(config, stage, self.devices)(self.population).exact
-        order = ranking(self.population, exact)[:BEST]
-        perfect = self._perfect([place for place in order if exact[place] == 1.0])
+        score = compile_validation(config, stage, self.devices)(self.population)
+        order = ranking(self.population, score)[:BEST]
+        perfect = self._perfect([place for place in order if score.exact[place] == 1.0])
         order = sorted(order, key=lambda place: place not in perfect)  # stable
         for rank, place in enumerate(order):
             one = at_place(self.population, place)
@@ -176,7 +175,8 @@ class _Trainer:
                 "place": int(place),
                 "steps": int(one.members.step),
                 "level": int(one.members.progress.level),
-                "validation_exact_hard": float(exact[place]),
+                "validation_exact_hard": float(score.exact[place]),
+                "validation_halted": float(score.halted[place]),
                 "perfect": place in perfect,
                 "device": device_name(self.devices),
             }
@@ -188,7 +188,7 @@ class _Trainer:
             "perfect_members": len(perfect),
             "examined_members": len(self.examinations),
             "kept_members": len(order),
-            "best_validation_exact_hard": float(exact.max()),
+            "best_validation_exact_hard": float(np.max(score.exact)),
             "stages": self.state.stage + 1,
             "seconds": round(self.state.seconds, 1),
             "device": device_name(self.devices),
