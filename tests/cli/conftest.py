@@ -175,15 +175,11 @@ def interrupted(nram, tmp_path_factory) -> Interrupted:
     go_on = path.parent / "go on"
     process = nram.start(*nram.train(path), slowed=True, HOLD=str(go_on))
     wait_for_rows(process, path, 1)
+    assert process.poll() is None, nram.wait(process).err
     rival = nram.run("train", "access", "--out", path, "--resume")
     process.send_signal(signal.SIGINT)
-    said = ""
-    assert process.stderr is not None
-    while "stopping:" not in said and (line := process.stderr.readline()):
-        said += line
     go_on.touch()
-    outcome = nram.wait(process)
-    return Interrupted(path, outcome._replace(err=said + outcome.err), rival)
+    return Interrupted(path, nram.wait(process), rival)
 
 
 def wait_for_rows(process: subprocess.Popen[str], path: Path, rows: int) -> None:

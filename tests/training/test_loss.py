@@ -69,6 +69,12 @@ def test_entropy_is_a_mean_over_the_steps_up_to_the_limit(controller, swap_insta
     assert float(outcome(controller, swap_instance, "expected", 1.0).entropy) == pytest.approx(expected, rel=1e-5)
 
 
+def test_time_is_the_expected_share_of_the_steps_used(controller, swap_instance, history):
+    expected = sum(chance * (t + 1) for t, chance in enumerate(history[0])) / LIMIT
+    assert 0 < expected <= 1
+    assert float(outcome(controller, swap_instance, "expected", 1.0).time) == pytest.approx(expected, rel=1e-5)
+
+
 def test_error_counts_wrong_cells_among_those_to_be_modified_and_exact_all_output_cells():
     instance = TracedInstance(
         input=jnp.array([2, 3, 7, 8, 9, 0]),

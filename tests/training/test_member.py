@@ -9,7 +9,7 @@ import optax
 import pytest
 
 from nram.training.config import HyperConfig, MachineConfig, StageConfig, TrainConfig
-from nram.training.member import Hyper, batch_outcomes, entropy_weight, init_member, train_step
+from nram.training.member import Hyper, batch_outcomes, entropy_weight, init_member, time_weight, train_step
 from nram.training.population import compile_training, init_population, stage_keys
 from nram.training.ranges import Range
 
@@ -32,6 +32,7 @@ def hyper(**values) -> Hyper:
         "entropy_bonus": 0.2,
         "entropy_half_life": 50.0,
         "entropy_penalty": 0.05,
+        "time_penalty": 0.02,
         "penalty_start": 600.0,
         "output_scale": 1.0,
     }
@@ -54,7 +55,8 @@ def gradient_of(config, values, member, key):
 
     def cost(controller):
         outcomes = batch_outcomes(config, STAGE, values, controller, member.progress.level, batch_key)
-        return jnp.mean(outcomes.loss) + entropy_weight(values, member.step) * jnp.mean(outcomes.entropy)
+        extra = entropy_weight(values, member.step) * jnp.mean(outcomes.entropy)
+        return jnp.mean(outcomes.loss) + extra + time_weight(values, member.step) * jnp.mean(outcomes.time)
 
     return jax.jit(jax.grad(cost))(member.controller)
 
@@ -98,6 +100,12 @@ def test_entropy_bonus_halves_and_the_penalty_comes_late():
     assert float(entropy_weight(values, jnp.int32(600))) == pytest.approx(0.03, abs=1e-3)
     off = hyper(entropy_bonus=0.0, entropy_penalty=0.0)
     assert float(entropy_weight(off, jnp.int32(700))) == 0
+
+
+def test_time_costs_nothing_at_first():
+    values = hyper(time_penalty=0.02, penalty_start=600.0)
+    assert float(time_weight(values, jnp.int32(599))) == 0
+    assert float(time_weight(values, jnp.int32(600))) == pytest.approx(0.02)
 
 
 def test_an_update_that_is_not_finite_is_left_out_and_counted(start, step):

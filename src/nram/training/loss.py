@@ -1,4 +1,4 @@
-"""The two losses of the paper and the entropy terms, for one example."""
+"""The two losses of the paper, entropy and time, for one example."""
 
 from typing import NamedTuple
 
@@ -13,8 +13,9 @@ from nram.tasks.base import TracedInstance
 class Outcome(NamedTuple):
     """How one example went."""
 
-    loss: Array  # without the entropy terms
+    loss: Array  # without the entropy and time terms
     entropy: Array  # mean per wire and step, up to the step limit
+    time: Array  # expected number of steps until it stops / step limit
     error: Array  # wrong cells / cells that should be modified
     exact: Array  # whether every output cell is right
 
@@ -48,8 +49,9 @@ def soft_outcome(
         loss = -jnp.sum(limited_log(mixed, options.epsilon) * share)
     running = jnp.arange(steps) < limit
     entropy = jnp.sum(episode.entropy * running) / limit
+    time = jnp.sum(episode.finish * jnp.arange(1, steps + 1)) / limit
     error, exact = compare(jnp.argmax(episode.output, axis=-1), instance)
-    return Outcome(loss, entropy, error, exact)
+    return Outcome(loss, entropy, time, error, exact)
 
 
 def compare(memory: Array, instance: TracedInstance) -> tuple[Array, Array]:

@@ -31,6 +31,7 @@ class Hyper(NamedTuple):
     entropy_bonus: Array
     entropy_half_life: Array
     entropy_penalty: Array
+    time_penalty: Array
     penalty_start: Array
     output_scale: Array
 
@@ -79,6 +80,12 @@ def entropy_weight(hyper: Hyper, step: Array) -> Array:
     return jnp.where(step >= hyper.penalty_start, hyper.entropy_penalty, 0.0) - bonus
 
 
+def time_weight(hyper: Hyper, step: Array) -> Array:
+    """What the share of steps used is multiplied with: nothing at first, later a penalty, so that a member
+    that has done its work halts instead of idling."""
+    return jnp.where(step >= hyper.penalty_start, hyper.time_penalty, 0.0)
+
+
 def batch_outcomes(
     config: TrainConfig, stage: StageConfig, hyper: Hyper, controller: Controller, level: Array, key: Array
 ) -> Outcome:
@@ -122,7 +129,8 @@ def train_step(
     def cost(controller):
         outcomes = batch_outcomes(config, stage, hyper, controller, member.progress.level, batch_key)
         entropy = entropy_weight(hyper, member.step) * jnp.mean(outcomes.entropy)
-        return jnp.mean(outcomes.loss) + entropy, outcomes
+        time = time_weight(hyper, member.step) * jnp.mean(outcomes.time)
+        return jnp.mean(outcomes.loss) + entropy + time, outcomes
 
     (value, outcomes), gradient = jax.value_and_grad(cost, has_aux=True)(member.controller)
     finite = jnp.isfinite(value) & jnp.isfinite(optax.tree.norm(gradient))
