@@ -32,6 +32,7 @@ def prepare_devices(device: str = "auto") -> list[Device]:
         jax.config.update("jax_num_cpu_devices", cpu_cores())
     if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
         jax.config.update("jax_compilation_cache_dir", str(cache_folder() / "compiled"))
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
     try:
         if device == "auto":
             return jax.devices()

@@ -43,7 +43,7 @@ def test_the_curve_reaches_50_with_error_and_exact_match_soft_and_hard(judged):
     assert [point["max_complexity"] for point in curve] == CURVE
     for point in curve:
         for mode in ("soft", "hard"):
-            assert set(point[mode]) == {"error", "exact"}
+            assert {"error", "exact"} <= set(point[mode])
             assert point[mode]["error"] + point[mode]["exact"] == pytest.approx(1)  # access has one output cell
 
 

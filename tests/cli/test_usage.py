@@ -51,6 +51,8 @@ BAD: list[tuple[list[str], tuple[str, ...]]] = [
     (["train", "access", "--set", "batch=none"], ("batch", "whole number")),
     (["train", "access", "--config", NOWHERE], (NOWHERE, "No such file")),
     (["train", "access", "--seed", "x"], ("--seed", "'x' is not a whole number")),
+    (["train", "access", "--seed", "4294967296"], ("--seed", "4294967296 is too large", "4294967295")),
+    (["eval", "/", "--seed", "4294967296"], ("--seed", "4294967296 is too large")),
     (["train", "access", "--device", "gpx"], ("'gpx'", "did you mean gpu?")),
     (["sample", "access", "--count", "-1"], ("--count", "-1 is negative", "from 0 up")),
     (["sample", "access", "--complexity", "0"], ("--complexity", "0 is too small", "from 1 up")),

@@ -237,7 +237,6 @@ def test_too_few_steps_for_the_smallest_instance_are_refused():
     assert "leaves no step" in problem
 
 
-@pytest.mark.xfail(strict=True, reason="config.py: seeds from 2**32 up repeat smaller ones")
 def test_a_seed_that_jax_would_cut_short_is_refused():
     assert load_config("access", seed=2**32 - 1).seed == 2**32 - 1
     (problem,) = problems_with(f"seed={2**32}")
@@ -260,7 +259,6 @@ def inside(wanted: Range, value: float) -> bool:
     return wanted.values[0] <= value <= wanted.values[1] if wanted.continuous else value in wanted.values
 
 
-@pytest.mark.xfail(strict=True, reason="ranges.py: as_config keeps six digits")
 @given(ranges)
 def test_a_range_survives_its_own_words(wanted):
     assert Range.parse(wanted.as_config()) == wanted
@@ -268,7 +266,6 @@ def test_a_range_survives_its_own_words(wanted):
     assert config_from_dict(json.loads(json.dumps(config_to_dict(config)))) == config
 
 
-@pytest.mark.xfail(strict=True, reason="ranges.py: a draw may leave its range by rounding")
 @given(ranges, st.integers(0, 2**32))
 @example(Range((0.135, 0.13500000000000015), continuous=True), 0)
 def test_a_draw_is_inside_its_range_and_the_same_from_the_same_seed(wanted, seed):

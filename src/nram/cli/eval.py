@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from nram.cli.output import add_device, add_json, natural, positive, print_json, table
+from nram.cli.output import add_device, add_json, jax_seed, natural, positive, print_json, table
 
 CURVE = (10, 20, 30, 40, 50)
 
@@ -23,7 +23,7 @@ def add_parser(verbs) -> None:
     parser.add_argument(
         "--count", type=positive, default=1000, metavar="K", help="instances per figure (default: 1000)"
     )
-    parser.add_argument("--seed", type=natural, default=0, metavar="S", help="of the test instances (default: 0)")
+    parser.add_argument("--seed", type=jax_seed, default=0, metavar="S", help="of the test instances (default: 0)")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="default: RUN/eval.png; .svg and .pdf work too")
     parser.add_argument(
         "--solve",

@@ -37,6 +37,13 @@ def positive(text: str) -> int:
     return int(text)
 
 
+def jax_seed(text: str) -> int:
+    """A seed of JAX's random numbers, which would silently take a larger one modulo 2**32."""
+    if natural(text) >= 2**32:
+        raise argparse.ArgumentTypeError(f"{text} is too large: give a whole number up to {2**32 - 1}")
+    return int(text)
+
+
 def print_json(value: Any) -> None:
     json.dump(value, sys.stdout)
     sys.stdout.write("\n")

@@ -52,8 +52,7 @@ class _PlainDisplay:
         print(text, file=sys.stderr, flush=True)
 
     def report(self, report) -> None:
-        done = report.step == report.stage_steps
-        if time.monotonic() - self.last < PLAIN_SECONDS and not done:
+        if time.monotonic() - self.last < PLAIN_SECONDS and not report.stage_ends:
             return
         self.last = time.monotonic()
         levels = " ".join(f"{level}:{count}" for level, count in report.levels.items())

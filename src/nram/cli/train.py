@@ -4,7 +4,7 @@ import signal
 import sys
 from pathlib import Path
 
-from nram.cli.output import add_device, add_json, natural, print_json
+from nram.cli.output import add_device, add_json, jax_seed, print_json
 from nram.errors import UsageError
 
 
@@ -20,7 +20,7 @@ def add_parser(verbs) -> None:
         "'--set help' lists all settings with their values.",
     )
     parser.add_argument("task", metavar="TASK")
-    parser.add_argument("--seed", type=natural, metavar="S", help="default: 0")
+    parser.add_argument("--seed", type=jax_seed, metavar="S", help="default: 0")
     parser.add_argument("--out", type=Path, metavar="RUN", help="the run's folder (default: runs/TASK-S)")
     parser.add_argument("--resume", action="store_true", help="go on with the run in --out; start it if there is none")
     parser.add_argument("--config", type=Path, metavar="FILE", help="settings as TOML or JSON, laid over the recipe")

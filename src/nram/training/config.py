@@ -102,6 +102,9 @@ class TrainConfig:
         return self.step_limit(stage.max_complexity) + stage.step_slack
 
 
+EXAMINED = 4  # members examined for perfection, at a check of the last stage and at the end
+
+
 def problems_of(config: TrainConfig) -> list[str]:
     """What is well formed but cannot work, a line each."""
     task, machine = get_task(config.task), config.machine
@@ -118,7 +121,7 @@ def problems_of(config: TrainConfig) -> list[str]:
         select_modules(machine.modules, machine.repeats)
     except UsageError as error:
         problems.append(f"machine: {error}")
-    need(config.seed >= 0, f"seed is {config.seed}: it must not be negative")
+    need(0 <= config.seed < 2**32, f"seed is {config.seed}: it must lie between 0 and {2**32 - 1}")
     need(config.batch >= 1, f"batch is {config.batch}: at least 1 is needed")
     need(config.check_every >= 1, f"check_every is {config.check_every}: at least 1 is needed")
     need(config.validation >= 8, f"validation is {config.validation}: at least 8 instances are needed")
@@ -126,6 +129,9 @@ def problems_of(config: TrainConfig) -> list[str]:
     need(config.epsilon > 0, f"epsilon is {config.epsilon}: it must be positive")
     need(config.scored_weight > 0, f"scored_weight is {config.scored_weight}: it must be positive")
     need(0 < config.curriculum.threshold < 1, "curriculum.threshold must lie between 0 and 1")
+    for name in ("beta1", "beta2"):
+        need(max(getattr(config.hyper, name).values) < 1, f"hyper.{name} must be smaller than 1")
+    need(min(config.hyper.entropy_half_life.values) > 0, "hyper.entropy_half_life must be positive")
     need(len(config.stages) > 0, "at least one stage is needed")
     need(
         config.step_limit(task.min_complexity) >= 1,
@@ -139,6 +145,11 @@ def problems_of(config: TrainConfig) -> list[str]:
         )
         need(stage.steps >= 1, f"{where}.steps is {stage.steps}: at least 1 is needed")
         need(stage.population >= 1, f"{where}.population is {stage.population}: at least 1 is needed")
+        if index == len(config.stages) - 1:
+            need(
+                stage.stop_at <= EXAMINED,
+                f"{where}.stop_at is {stage.stop_at}: only {EXAMINED} members are examined in the last stage",
+            )
         need(stage.kept >= 1, f"{where}.keep is {stage.keep}: at least 1 is needed")
         need(stage.step_slack >= 0, f"{where}.step_slack is {stage.step_slack}: it must not be negative")
         need(stage.extra_memory >= 0, f"{where}.extra_memory is {stage.extra_memory}: it must not be negative")

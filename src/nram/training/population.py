@@ -65,10 +65,13 @@ def mapped(function, devices: list[Device], members: int):
         return jax.jit(over_members)
     mesh = Mesh(np.array(devices[:shards]), ("members",))
     spec = PartitionSpec("members")
-    placed = NamedSharding(mesh, spec)  # said, so that the first call compiles for the later ones too
+    placed = NamedSharding(mesh, spec)
     # Members never speak to each other, so nothing varies that should not: no need to check.
     split = jax.shard_map(over_members, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False)
-    return jax.jit(split, in_shardings=placed, out_shardings=placed)
+    compiled = jax.jit(split, in_shardings=placed, out_shardings=placed)
+    # Where an argument lies is part of its type, so it is put in place first: otherwise the second call,
+    # with the results of the first, compiles again.
+    return lambda *arguments: compiled(*jax.device_put(arguments, placed))
 
 
 def compile_training(config: TrainConfig, stage: StageConfig, devices: list[Device]):

@@ -32,7 +32,7 @@ class Range:
     def as_config(self) -> float | str:
         if len(self.values) == 1 and math.isfinite(self.values[0]):
             return self.values[0]
-        return (".." if self.continuous else "|").join(f"{value:g}" for value in self.values)
+        return (".." if self.continuous else "|").join(map(_words, self.values))
 
     @property
     def fixed(self) -> bool:
@@ -44,7 +44,8 @@ class Range:
         low, high = self.values
         if low == 0:
             return rng.uniform(low, high)
-        return math.exp(rng.uniform(math.log(low), math.log(high)))
+        drawn = math.exp(rng.uniform(math.log(low), math.log(high)))
+        return min(max(drawn, low), high)  # the exponential rounds
 
     def jitter(self, value: float, rng: random.Random, factor: float) -> float:
         """A value near this one and inside the range; choices change now and then."""
@@ -53,6 +54,12 @@ class Range:
         low, high = self.values
         moved = value * math.exp(rng.uniform(-1, 1) * math.log(factor))
         return min(max(moved, low), high)
+
+
+def _words(value: float) -> str:
+    """The value to the last digit: a run that is resumed reads it back."""
+    short = f"{value:g}"
+    return short if float(short) == value else repr(value)
 
 
 def _number(text: str | float) -> float:

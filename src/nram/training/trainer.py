@@ -16,7 +16,7 @@ import numpy as np
 from nram.errors import NramError
 from nram.runtime import Device, device_name
 from nram.training.checkpoint import load_arrays, read_description, save_arrays
-from nram.training.config import TrainConfig
+from nram.training.config import EXAMINED, TrainConfig
 from nram.training.evaluation import Examination, examine
 from nram.training.member import StepReport
 from nram.training.population import (
@@ -33,7 +33,6 @@ from nram.training.settings import config_to_dict
 CHUNK = 25  # training steps between two reports
 CHECKPOINT_SECONDS = 20
 SOLVED_ERROR = 0.02  # a member with a smaller moving error at the stage's last level counts as solved, soft
-EXAMINED = 4  # members examined for perfection, at a check and at the end
 EXAMINATION = 300  # instances of each examination
 BEST = 8  # members kept at the end
 
@@ -49,6 +48,7 @@ class Report:
     stage: int
     step: int  # of the stage
     stage_steps: int
+    stage_ends: bool  # all its steps are done, or enough members are solved
     max_complexity: int
     population: int
     levels: dict[int, int]  # members per curriculum level
@@ -144,7 +144,7 @@ class _Trainer:
                     state.perfect = len(solved)
                 enough = 0 < stage.stop_at <= len(solved)
             self._tick()
-            self._report(report, steps, took)
+            self._report(report, steps, took, enough)
             if enough:
                 break
             self._maybe_save()
@@ -210,7 +210,7 @@ class _Trainer:
         self.state.seconds += now - self.ticked_at
         self.ticked_at = now
 
-    def _report(self, report: StepReport, steps: int, took: float) -> None:
+    def _report(self, report: StepReport, steps: int, took: float, enough: bool) -> None:
         config, state = self.config, self.state
         stage = config.stages[state.stage]
         progress = jax.tree.map(np.asarray, self.population.members.progress)
@@ -228,6 +228,7 @@ class _Trainer:
             stage=state.stage,
             step=state.step,
             stage_steps=stage.steps,
+            stage_ends=enough or state.step == stage.steps,
             max_complexity=stage.max_complexity,
             population=stage.population,
             levels={int(level): int(count) for level, count in zip(levels, counts, strict=True)},
