@@ -14,7 +14,8 @@ setup: .venv/ready
 
 demo: setup
 	@echo "== Train a population of machines to copy arrays, on the CPU"
-	$(BIN)/nram train copy --device cpu --out runs/demo --resume
+	rm -rf runs/demo
+	$(BIN)/nram train copy --seed 1 --device cpu --out runs/demo
 	@echo; echo "== Judge the best member on unseen instances"
 	$(BIN)/nram eval runs/demo --device cpu --count 200
 	@echo; echo "== The learned machine, as a discrete program, on an array of 50"

@@ -8,7 +8,7 @@ to distributions. The fuzzy meaning is equation 2 of the paper, exactly:
 written in closed form wherever one is cheaper than the M x M table of all pairs. A fuzzy meaning
 takes the array namespace `xp` (NumPy or jax.numpy) first, so that this file needs neither, and
 distributions as vectors of length M. An integer meaning is plain arithmetic, so that it serves Python
-integers, whole arrays of them and traced ones alike.
+integers, whole arrays of them and traced ones alike; only WRITE changes a memory in place.
 """
 
 import difflib

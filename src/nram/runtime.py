@@ -34,14 +34,15 @@ def prepare_devices(device: str = "auto") -> list[Device]:
         jax.config.update("jax_compilation_cache_dir", str(cache_folder() / "compiled"))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
     try:
-        if device == "auto":
-            return jax.devices()
-        return jax.devices(device)
-    except RuntimeError:
-        raise UsageError(
-            f"JAX sees no {device}: install nram with its 'cuda' extra on a machine with an NVIDIA driver, "
-            "or leave out --device"
-        ) from None
+        devices = jax.devices() if device == "auto" else jax.devices(device)
+    except (RuntimeError, AssertionError) as error:  # the latter is JAX's answer to some JAX_PLATFORMS
+        if device == "gpu":
+            cure = "install nram with its 'cuda' extra on a machine with an NVIDIA driver, or leave out --device"
+        else:
+            cure = f"check the environment variable JAX_PLATFORMS ({error})"
+        raise UsageError(f"JAX finds no {'device' if device == 'auto' else device}: {cure}") from None
+    jax.config.update("jax_default_device", devices[0])  # for whatever is not placed expressly
+    return devices
 
 
 def device_name(devices: list[Device]) -> str:
@@ -56,13 +57,14 @@ def available_bytes(device: Device) -> int | None:
     stats = device.memory_stats() if device.platform != "cpu" else None
     if stats:
         return stats.get("bytes_limit")
-    try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    return None
+    found = []
+    with contextlib.suppress(OSError):
+        words = next(line for line in Path("/proc/meminfo").read_text().splitlines() if "MemAvailable:" in line)
+        found.append(int(words.split()[1]) * 1024)
+    with contextlib.suppress(OSError, ValueError):  # a container's own limit; 'max' where it has none
+        limit, used = (Path("/sys/fs/cgroup", name).read_text() for name in ("memory.max", "memory.current"))
+        found.append(int(limit) - int(used))
+    return min(found, default=None)
 
 
 def versions() -> dict[str, str]:

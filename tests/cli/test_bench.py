@@ -21,5 +21,5 @@ def test_json_has_the_rates_of_plain_and_reference_and_null_where_there_is_no_fa
 
 
 def test_json_says_what_was_measured_and_on_what(measured):
-    assert measured.value["configuration"] == {**SHAPE, "controller": "mlp", "population": 1}
+    assert measured.value["configuration"] == {**SHAPE, "controller": "mlp", "states": 4, "population": 1}
     assert measured.value["device"]

@@ -18,7 +18,7 @@ FIGURES = re.compile(
     r" \| error best (?P<best>\d\.\d+) median (?P<median>\d\.\d+)"
     r" \| solved soft \d+% hard (\d+%|-)"
     r" \| \d+k example-steps/s"
-    r" \| \d+:\d\d gone, at most \d+:\d\d left"
+    r" \| \d+:\d\d gone, about \d+:\d\d left at most"
 )
 
 

@@ -114,9 +114,9 @@ def test_the_version_is_that_of_the_package(outcomes):
 
 def test_set_help_lists_every_setting_with_its_value(outcomes):
     _, out, _, _ = outcomes[("train", "access", "--set", "help")]
-    for line in ("seed = 0", "machine.registers = 4", "curriculum.enabled = True", "stages.1.max_complexity = 20"):
+    for line in ("seed = 0", "machine.registers = 4", "curriculum.enabled = true", "stages.1.max_complexity = 20"):
         assert line in out.splitlines()
-    assert "hyper.learning_rate = 0.005..0.03" in out.splitlines()
+    assert 'hyper.learning_rate = "0.005..0.03"' in out.splitlines()
 
 
 def test_set_help_as_json_with_other_settings_applied(call):

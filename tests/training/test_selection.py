@@ -8,7 +8,7 @@ import pytest
 from nram.tasks import get_task
 from nram.training.config import MachineConfig, StageConfig, TrainConfig
 from nram.training.curriculum import Progress
-from nram.training.evaluation import LIMITS, Score, Trial, draw_trial, step_limits
+from nram.training.evaluation import LIMITS, Score, Trial, _share, draw_trial, step_limits
 from nram.training.population import Population, init_population
 from nram.training.selection import clone_best, ranking
 
@@ -69,6 +69,12 @@ def test_a_trial_is_half_at_its_maximum_and_half_uniform_and_its_purposes_never_
     assert set(complexity[::2]) == set(range(1, 7))
     seen = [{row.tobytes() for row in draw_trial(trial)[0].input if row[0] == 7} for trial in trials.values()]
     assert not (seen[0] & seen[1] or seen[0] & seen[2] or seen[1] & seen[2])
+
+
+@pytest.mark.parametrize("count", [41, 47, 55, 61, 192])
+def test_a_perfect_score_is_exactly_one_whatever_the_number_of_instances(count):
+    assert float(jax.jit(_share)(jnp.ones(count, bool))) == 1.0
+    assert float(jax.jit(_share)(jnp.arange(count) > 0)) < 1.0
 
 
 def test_the_three_limits_are_those_of_the_definition_of_right():

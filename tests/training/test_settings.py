@@ -262,7 +262,7 @@ def inside(wanted: Range, value: float) -> bool:
 @given(ranges)
 def test_a_range_survives_its_own_words(wanted):
     assert Range.parse(wanted.as_config()) == wanted
-    config = TrainConfig("access", hyper=HyperConfig(noise=wanted))
+    config = TrainConfig("access", hyper=HyperConfig(clip_gradient=wanted))
     assert config_from_dict(json.loads(json.dumps(config_to_dict(config)))) == config
 
 

@@ -54,6 +54,11 @@ def main(argv: list[str] | None = None) -> int:
     except NramError as error:
         print(f"nram {arguments.verb}: {error}", file=sys.stderr)
         return error.exit_status
+    except RuntimeError as error:
+        if "RESOURCE_EXHAUSTED" not in str(error):
+            raise
+        print(f"nram {arguments.verb}: out of memory: use a smaller population or batch", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print(f"\nnram {arguments.verb}: interrupted", file=sys.stderr)
         return 1

@@ -10,18 +10,29 @@ def add_parser(verbs) -> None:
         "step",
         help="the forward pass and the training step",
         description="Example-steps a second (one example through one timestep), forward alone and in training, of the "
-        "machine and, in the same run, of the frozen reference step of benchmarks/ (MLP controllers only).",
+        "machine and, in the same run, of the frozen reference step of benchmarks/ (MLP controllers, in a checkout).",
     )
-    step.add_argument("--task", default="copy", metavar="TASK")
-    step.add_argument("--memory-size", type=positive, default=12, metavar="M")
-    step.add_argument("--registers", type=positive, default=4, metavar="R")
-    step.add_argument("--steps", type=positive, default=11, metavar="T", help="timesteps of an episode")
-    step.add_argument("--repeats", type=positive, default=1, metavar="K", help="of the 14 modules")
-    step.add_argument("--controller", choices=("mlp", "lstm", "automaton"), default="mlp")
-    step.add_argument("--hidden", type=positive, default=65, metavar="H")
-    step.add_argument("--batch", type=positive, default=50, metavar="B")
-    step.add_argument("--population", type=positive, default=1, metavar="P")
-    step.add_argument("--seconds", type=positive, default=3, help="of each measurement (default: 3)")
+    step.add_argument("--task", default="copy", metavar="TASK", help="whose instances (default: %(default)s)")
+    step.add_argument("--memory-size", type=positive, default=12, metavar="M", help="cells (default: %(default)s)")
+    step.add_argument("--registers", type=positive, default=4, metavar="R", help="how many (default: %(default)s)")
+    step.add_argument(
+        "--steps", type=positive, default=11, metavar="T", help="timesteps of an episode (default: %(default)s)"
+    )
+    step.add_argument(
+        "--repeats", type=positive, default=1, metavar="K", help="of the 14 modules (default: %(default)s)"
+    )
+    step.add_argument(
+        "--controller", choices=("mlp", "lstm", "automaton"), default="mlp", help="kind (default: %(default)s)"
+    )
+    step.add_argument("--states", type=positive, default=4, metavar="S", help="of the automaton (default: %(default)s)")
+    step.add_argument(
+        "--hidden", type=positive, default=65, metavar="H", help="width of its layers (default: %(default)s)"
+    )
+    step.add_argument(
+        "--batch", type=positive, default=50, metavar="B", help="examples a member (default: %(default)s)"
+    )
+    step.add_argument("--population", type=positive, default=1, metavar="P", help="members (default: %(default)s)")
+    step.add_argument("--seconds", type=positive, default=3, help="of each measurement (default: %(default)s)")
     add_device(step)
     add_json(step)
     step.set_defaults(run=run)
@@ -50,6 +61,7 @@ def run(arguments) -> int:
         repeats=arguments.repeats,
         controller=arguments.controller,
         hidden=arguments.hidden,
+        states=arguments.states,
         batch=arguments.batch,
         population=arguments.population,
     )

@@ -14,7 +14,7 @@ def add_parser(verbs) -> None:
         help="judge a trained member of a run",
         description="Error and exact match of a trained member on unseen instances, as the continuous machine (soft) "
         "and as a discrete program (hard), at the trained complexity under three step limits, and on the "
-        "curve up to n = 50. Writes eval.json and eval.png into the run's folder.",
+        "curve up to n = 50. Writes eval.json and eval.png (eval-K for another member) into the run's folder.",
     )
     parser.add_argument("path", type=Path, metavar="RUN")
     parser.add_argument(
@@ -41,6 +41,7 @@ def run(arguments) -> int:
     from nram.training.run_folder import RunFolder
 
     folder = RunFolder.open(arguments.path)
+    folder.member_file(arguments.member)  # a refusal need not wait for JAX
     if arguments.solve is not None:
         get_task(folder.config.task).check_complexity(arguments.solve)
     from nram.runtime import prepare_devices
@@ -71,8 +72,9 @@ def _judge(arguments, folder, controller) -> int:
 
     from nram.pictures.curves import plot_run, read_metrics
 
-    plot = arguments.plot or folder.path / "eval.png"
-    write_atomically(folder.path / "eval.json", (json.dumps(report, indent=2) + "\n").encode())
+    name = "eval" if arguments.member == 0 else f"eval-{arguments.member}"
+    plot = arguments.plot or folder.path / f"{name}.png"
+    write_atomically(folder.path / f"{name}.json", (json.dumps(report, indent=2) + "\n").encode())
     plot_run(report, read_metrics(folder.metrics), plot)
     if arguments.json:
         print_json({**report, "plot": str(plot)})

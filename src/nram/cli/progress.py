@@ -62,7 +62,7 @@ class _PlainDisplay:
             f" | error best {report.best_error:.3f} median {report.median_error:.3f}"
             f" | solved soft {_share(report.solved_soft)} hard {_share(report.solved_hard)}"
             f" | {report.example_steps_per_s / 1000:.0f}k example-steps/s"
-            f" | {_duration(report.seconds)} gone, at most {_duration(report.seconds_left)} left"
+            f" | {_duration(report.seconds)} gone, about {_duration(report.seconds_left)} left at most"
             + (f" | {report.skipped} updates skipped: not finite" if report.skipped else "")
         )
 
@@ -107,7 +107,9 @@ class _LiveDisplay:
         figures.add_row("error", f"best {report.best_error:.3f}", f"median {report.median_error:.3f}")
         figures.add_row("solved", f"soft {_share(report.solved_soft)}", f"hard {_share(report.solved_hard)}")
         figures.add_row("speed", f"{report.example_steps_per_s / 1000:,.0f}k example-steps/s", "")
-        figures.add_row("time", f"{_duration(report.seconds)} gone", f"at most {_duration(report.seconds_left)} left")
+        figures.add_row(
+            "time", f"{_duration(report.seconds)} gone", f"about {_duration(report.seconds_left)} left at most"
+        )
         if report.skipped:
             figures.add_row("skipped", f"{report.skipped} updates", "not finite")
         levels = Table.grid(padding=(0, 1))

@@ -1,7 +1,9 @@
 """`nram train`: a population of machines learns a task."""
 
+import json
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from nram.cli.output import add_device, add_json, jax_seed, print_json
@@ -37,7 +39,6 @@ def run(arguments) -> int:
     get_task(arguments.task)
     if "help" in arguments.set:
         return _list_settings(arguments)
-    changed = arguments.config or arguments.set or arguments.seed is not None
     config = load_config(arguments.task, file=arguments.config, overrides=arguments.set, seed=arguments.seed)
     out = arguments.out or Path("runs") / f"{config.task}-{config.seed}"
 
@@ -48,8 +49,10 @@ def run(arguments) -> int:
         folder = RunFolder.open(out)
         if folder.config.task != config.task:
             raise UsageError(f"{out} is a run of the task '{folder.config.task}': choose another --out")
-        if changed:
+        if arguments.config or arguments.set:
             folder.require_same(config)
+        elif arguments.seed is not None:
+            folder.require_same(replace(folder.config, seed=arguments.seed))
         config, result = folder.config, folder.result
     else:
         folder.require_new()
@@ -72,7 +75,10 @@ def _train(arguments, folder, config) -> dict:
 
     devices = prepare_devices(arguments.device)
     check_fits(config, devices)
-    if not folder.exists:
+    if folder.exists:
+        for difference in folder.differences(device_name(devices)):
+            print(f"nram train: {difference}: the result may differ from an uninterrupted run's", file=sys.stderr)
+    else:
         folder = folder.create(folder.path, config, arguments.words, device_name(devices))
     with folder.locked(), progress_display(config, folder.path, devices) as display, _interruptible() as stopping:
         return train(folder, config, devices, on_report=display.report, on_note=display.note, stopping=stopping)
@@ -103,13 +109,13 @@ def _list_settings(arguments) -> int:
     for key, value in config.items():
         if isinstance(value, dict):
             for inner, inner_value in value.items():
-                print(f"{key}.{inner} = {inner_value}")
+                print(f"{key}.{inner} = {json.dumps(inner_value)}")
         elif key == "stages":
             for index, stage in enumerate(value):
                 for inner, inner_value in stage.items():
-                    print(f"stages.{index}.{inner} = {inner_value}")
+                    print(f"stages.{index}.{inner} = {json.dumps(inner_value)}")
         elif key != "task":
-            print(f"{key} = {value}")
+            print(f"{key} = {json.dumps(value)}")
     return 0
 
 

@@ -27,8 +27,8 @@ class Decision(NamedTuple):
 
 
 class Controller(Protocol):
-    """What the machine asks of a controller. `Ready` is what `prepare` returns: the same network with
-    its last layer laid out for computing, made once before the loop over time."""
+    """What the machine asks of a controller. `prepare` gives the same network with its last layer laid out
+    for computing, once before the loop over time; `decide` is asked of that."""
 
     def prepare(self, wiring: Wiring) -> "Controller": ...
 

@@ -35,7 +35,7 @@ def _training_panel(axes, metrics: list[dict[str, Any]]) -> None:
     for before, row in zip(metrics, metrics[1:], strict=False):
         if row["stage"] != before["stage"]:
             axes.axvline(before["seconds"], color="0.8", linewidth=0.8)
-            axes.text(before["seconds"], 1.01, f" n ≤ {row['max_complexity']}", fontsize=7, va="bottom")
+            _label(axes, before["seconds"], f"stage {row['stage']}: n ≤ {row['max_complexity']}")
     axes.set(xlabel="seconds of training", ylabel="error on training batches", ylim=(-0.02, 1), title="Training")
     axes.legend(frameon=False)
 
@@ -45,9 +45,14 @@ def _generalisation_panel(axes, report: dict[str, Any]) -> None:
         points = [(point["max_complexity"], point[mode]["error"]) for point in report["curve"]]
         axes.plot(*zip(*points, strict=True), style, marker="o", markersize=3, color=colour, label=mode)
     axes.axvline(report["trained_up_to"], color="0.8", linewidth=0.8)
-    axes.text(report["trained_up_to"], 1.01, " trained up to here", fontsize=7, va="bottom")
+    _label(axes, report["trained_up_to"], "trained up to here")
     axes.set(xlabel="maximal complexity", ylabel="error", ylim=(-0.02, 1), title="Generalisation")
     axes.legend(frameon=False)
+
+
+def _label(axes, x: float, words: str) -> None:
+    """Beside a vertical line, inside the axes."""
+    axes.text(x, 0.6, words, fontsize=7, color="0.4", rotation=90, ha="left", va="top")
 
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:

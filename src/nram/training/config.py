@@ -1,6 +1,7 @@
 """The configuration of a training run: frozen dataclasses. `settings.py` fills them."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from math import inf
 from typing import Any, Literal
 
 from nram.errors import UsageError
@@ -129,9 +130,13 @@ def problems_of(config: TrainConfig) -> list[str]:
     need(config.epsilon > 0, f"epsilon is {config.epsilon}: it must be positive")
     need(config.scored_weight > 0, f"scored_weight is {config.scored_weight}: it must be positive")
     need(0 < config.curriculum.threshold < 1, "curriculum.threshold must lie between 0 and 1")
+    for field_ in fields(HyperConfig):
+        endless = inf in getattr(config.hyper, field_.name).values
+        need(not endless or field_.name.startswith("clip_"), f"hyper.{field_.name} must be finite")
     for name in ("beta1", "beta2"):
         need(max(getattr(config.hyper, name).values) < 1, f"hyper.{name} must be smaller than 1")
     need(min(config.hyper.entropy_half_life.values) > 0, "hyper.entropy_half_life must be positive")
+    need(config.curriculum.interval >= 0, "curriculum.interval must not be negative")
     need(len(config.stages) > 0, "at least one stage is needed")
     need(
         config.step_limit(task.min_complexity) >= 1,
@@ -150,6 +155,7 @@ def problems_of(config: TrainConfig) -> list[str]:
                 stage.stop_at <= EXAMINED,
                 f"{where}.stop_at is {stage.stop_at}: only {EXAMINED} members are examined in the last stage",
             )
+        need(stage.stop_at >= 0, f"{where}.stop_at is {stage.stop_at}: it must not be negative")
         need(stage.kept >= 1, f"{where}.keep is {stage.keep}: at least 1 is needed")
         need(stage.step_slack >= 0, f"{where}.step_slack is {stage.step_slack}: it must not be negative")
         need(stage.extra_memory >= 0, f"{where}.extra_memory is {stage.extra_memory}: it must not be negative")

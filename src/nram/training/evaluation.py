@@ -1,7 +1,7 @@
 """Judging trained controllers: error and exact match, soft and hard, on instances kept apart.
 
-Instances of a trial at N: half have a complexity uniform up to N, half have N itself (spec: 'perfect
-at N'). Three purposes draw from three streams of seeds, so that no test instance was ever used to
+Instances of a trial at N: half have a complexity uniform up to N, half have N itself (docs/machine.md:
+'perfect at N'). Three purposes draw from three streams of seeds, so that no test instance was ever used to
 choose a member.
 """
 
@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 from jax.typing import ArrayLike
 
 from nram.machine import Controller, run_hard, run_soft
@@ -79,7 +80,7 @@ def hard_score(config: TrainConfig, controller: Controller, instances: TracedIns
     run = partial(run_hard, controller, wiring_of(config.machine))
     results = jax.vmap(run)(instances.input, jnp.asarray(limits))
     error, exact = jax.vmap(compare)(results.memory, instances)
-    return Score(jnp.mean(error), jnp.mean(exact), jnp.mean(results.halted))
+    return Score(jnp.mean(error), _share(exact), _share(results.halted))
 
 
 def soft_score(
@@ -96,7 +97,12 @@ def soft_score(
     size = instances.input.shape[-1]
     batch = max(1, SOFT_BATCH_BYTES // (12 * size * size))
     error, exact = jax.lax.map(one, (instances, limits), batch_size=min(batch, instances.input.shape[0]))
-    return Score(jnp.mean(error), jnp.mean(exact))
+    return Score(jnp.mean(error), _share(exact))
+
+
+def _share(flags: Array) -> Array:
+    """The share that holds, exactly 1 where all do: XLA divides by multiplying with a rounded 1/N."""
+    return jnp.where(jnp.all(flags), 1.0, jnp.mean(flags))
 
 
 @lru_cache(maxsize=64)

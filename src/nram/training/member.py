@@ -133,13 +133,15 @@ def train_step(
         return jnp.mean(outcomes.loss) + entropy + time, outcomes
 
     (value, outcomes), gradient = jax.value_and_grad(cost, has_aux=True)(member.controller)
-    finite = jnp.isfinite(value) & jnp.isfinite(optax.tree.norm(gradient))
+    finite = jnp.isfinite(value) & jnp.isfinite(optax.tree.norm(gradient))  # before the clip hides it
     gradient, _ = optax.clip_by_global_norm(hyper.clip_gradient).update(gradient, optax.EmptyState())
     if config.hyper.noise.values != (0.0,):
         gradient = _noisy(gradient, hyper.noise, member.step, noise_key)
     adam = optax.scale_by_adam(b1=hyper.beta1, b2=hyper.beta2)
     updates, moments = adam.update(gradient, member.moments)
     controller = jax.tree.map(lambda p, u: p - hyper.learning_rate * u, member.controller, updates)
+
+    finite = finite & jnp.isfinite(optax.tree.norm(controller))
 
     def keep(new, old):  # a step that is not finite leaves no trace but its count
         return jax.tree.map(lambda a, b: jnp.where(finite, a, b), new, old)

@@ -34,10 +34,6 @@ class Range:
             return self.values[0]
         return (".." if self.continuous else "|").join(map(_words, self.values))
 
-    @property
-    def fixed(self) -> bool:
-        return len(self.values) == 1
-
     def draw(self, rng: random.Random) -> float:
         if not self.continuous:
             return rng.choice(self.values)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from nram.errors import NramError, UsageError
 from nram.runtime import versions
-from nram.training.checkpoint import load_arrays, read_description, save_arrays, write_atomically
+from nram.training.checkpoint import load_arrays, save_arrays, write_atomically
 from nram.training.config import TrainConfig
 from nram.training.settings import config_from_dict, config_to_dict
 
@@ -121,6 +121,12 @@ class RunFolder:
         except UsageError as error:
             raise NramError(f"{self.path / 'run.json'} cannot be used: {error}") from None
 
+    def differences(self, device: str) -> list[str]:
+        """What has changed on this machine since the run began, of all that its bits depend on."""
+        before = {**self.record.get("versions", {}), "device": self.record.get("device")}
+        now = {**versions(), "device": device}
+        return [f"{name} was {before.get(name)}, is {now[name]}" for name in now if before.get(name) != now[name]]
+
     def require_same(self, config: TrainConfig) -> None:
         """Refuse to go on with another configuration than the run began with."""
         before, now = _flat(config_to_dict(self.config)), _flat(config_to_dict(config))
@@ -159,11 +165,8 @@ class RunFolder:
     def members(self) -> list[int]:
         return sorted(int(path.stem) for path in (self.path / "best").glob("*.safetensors"))
 
-    def load_member(self, rank: int) -> tuple["Controller", dict[str, Any]]:
-        import jax
-
-        from nram.training.population import abstract_population
-
+    def member_file(self, rank: int) -> Path:
+        """Where a member is kept; a refusal if there is none of that rank."""
         path = self.path / "best" / f"{rank}.safetensors"
         if not path.is_file():
             have = ", ".join(map(str, self.members()))
@@ -171,12 +174,17 @@ class RunFolder:
                 words = f"nram train {self.config.task} --out {shlex.quote(str(self.path))} --resume"
                 raise UsageError(f"{self.path} has no trained member yet: finish it with {words}")
             raise UsageError(f"{self.path} has no member {rank}: it has {have}")
+        return path
+
+    def load_member(self, rank: int) -> tuple["Controller", dict[str, Any]]:
+        path = self.member_file(rank)
+        import jax
+
+        from nram.training.population import abstract_population
+
         one = abstract_population(self.config, 1).members.controller
         like = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), one)
         return load_arrays(path, like)
-
-    def describe_member(self, rank: int) -> dict[str, Any]:
-        return read_description(self.path / "best" / f"{rank}.safetensors")
 
     # ---- files
 

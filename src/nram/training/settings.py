@@ -96,7 +96,7 @@ def _merged(base: dict[str, Any], top: dict[str, Any]) -> dict[str, Any]:
 
 
 def setting_names() -> list[str]:
-    """Every setting's dotted name; those of a stage have its number (stages.0.steps)."""
+    """Every setting's dotted name, but for those inside a stage (stages.0.steps)."""
     names = []
     for f in dataclasses.fields(TrainConfig):
         nested = typing.get_type_hints(TrainConfig)[f.name]

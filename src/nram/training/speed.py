@@ -30,6 +30,7 @@ class StepShape(NamedTuple):
     repeats: int
     controller: Literal["mlp", "lstm", "automaton"]
     hidden: int
+    states: int
     batch: int
     population: int
 
@@ -70,7 +71,11 @@ def _measure_plain(shape: StepShape, devices: list[Device], seconds: float) -> d
         steps_per_item=0,
         steps_constant=shape.steps,
         machine=MachineConfig(
-            registers=shape.registers, repeats=shape.repeats, controller=shape.controller, hidden=shape.hidden
+            registers=shape.registers,
+            repeats=shape.repeats,
+            controller=shape.controller,
+            hidden=shape.hidden,
+            states=shape.states,
         ),
         stages=(stage,),
     )

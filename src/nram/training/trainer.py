@@ -62,7 +62,7 @@ class Report:
     skipped: int  # updates that were not finite
     seconds: float  # so far, compiling included
     example_steps_per_s: float
-    seconds_left: float  # at most: a stage may end early
+    seconds_left: float  # of training at this rate, if no stage ends early
 
 
 @dataclass
