@@ -1,24 +1,49 @@
 """The modules of the machine: one table, a row each.
 
-A row gives a module's name, the names of its arguments, what it does to integers and what it does
-to distributions. The fuzzy meaning is equation 2 of the paper, exactly:
+A row gives a module's name, the names of its arguments, what it does to integers, what it does to
+distributions, and how it is emitted as code. The fuzzy meaning is equation 2 of the paper, exactly:
 
     P(m(A, B) = c) = sum over a, b of P(A = a) P(B = b) [m(a, b) = c]
 
 written in closed form wherever one is cheaper than the M x M table of all pairs. A fuzzy meaning
 takes the array namespace `xp` (NumPy or jax.numpy) first, so that this file needs neither, and
 distributions as vectors of length M. An integer meaning is plain arithmetic, so that it serves Python
-integers, whole arrays of them and traced ones alike; only WRITE changes a memory in place.
+integers, whole arrays of them and traced ones alike; only WRITE changes a memory in place. An emitted
+meaning is the same without division, in the few primitives of a `Builder`: machine code, C and logic
+formulas are builders of the same thing.
 """
 
 import difflib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from nram.errors import UsageError
 
 Array = Any  # a NumPy or a JAX array
+
+
+class Builder(Protocol):
+    """What a target must offer: values below 2 M and above -M, conditions, and the memory. Literals are ints."""
+
+    @property
+    def size(self) -> Any: ...  # M
+
+    def number(self, literal: int) -> Any: ...
+
+    def add(self, a: Any, b: Any) -> Any: ...
+
+    def sub(self, a: Any, b: Any) -> Any: ...
+
+    def less(self, a: Any, b: Any) -> Any: ...  # a condition; both arguments lie in 0..2M-1
+
+    def equal(self, a: Any, b: Any) -> Any: ...  # a condition
+
+    def choose(self, condition: Any, yes: Any, no: Any) -> Any: ...
+
+    def read(self, pointer: Any) -> Any: ...
+
+    def write(self, pointer: Any, value: Any) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -35,6 +60,8 @@ class Module:
     arguments: tuple[str, ...]  # letters as in the paper's pictures
     integer: Callable[..., Any]
     fuzzy: Callable[..., Array]
+    emit: Callable[..., Any]
+    """(builder, *args) -> the output; WRITE's is ignored."""
     memory: Literal["nothing", "reads", "writes"] = "nothing"
 
     @property
@@ -96,26 +123,88 @@ def _write_fuzzy(xp, memory: Array, pointer: Array, value: Array) -> Array:
     return (1 - pointer)[:, None] * memory + pointer[:, None] * value[None, :]
 
 
+def _emit_inc(to: Builder, a):
+    following = to.add(a, to.number(1))
+    return to.choose(to.equal(following, to.size), to.number(0), following)
+
+
+def _emit_add(to: Builder, a, b):
+    total = to.add(a, b)
+    return to.choose(to.less(total, to.size), total, to.sub(total, to.size))
+
+
+def _emit_sub(to: Builder, a, b):
+    difference = to.sub(a, b)
+    return to.choose(to.less(a, b), to.add(difference, to.size), difference)
+
+
+def _emit_dec(to: Builder, a):
+    one = to.number(1)
+    return to.choose(to.equal(a, to.number(0)), to.sub(to.size, one), to.sub(a, one))
+
+
+def _emit_truth(to: Builder, condition):
+    return to.choose(condition, to.number(1), to.number(0))
+
+
 PAPER_MODULES: tuple[Module, ...] = (
-    Module("READ", ("p",), lambda memory, p: memory[p], lambda xp, memory, p: p @ memory, "reads"),
-    Module("ZERO", (), lambda size: 0, _constant(0)),
-    Module("ONE", (), lambda size: 1, _constant(1)),
-    Module("TWO", (), lambda size: 2, _constant(2)),
-    Module("INC", ("a",), lambda size, a: (a + 1) % size, lambda xp, size, a: xp.roll(a, 1, -1)),
+    Module(
+        "READ",
+        ("p",),
+        lambda memory, p: memory[p],
+        lambda xp, memory, p: p @ memory,
+        lambda to, p: to.read(p),
+        "reads",
+    ),
+    Module("ZERO", (), lambda size: 0, _constant(0), lambda to: to.number(0)),
+    Module("ONE", (), lambda size: 1, _constant(1), lambda to: to.number(1)),
+    Module("TWO", (), lambda size: 2, _constant(2), lambda to: to.number(2)),
+    Module("INC", ("a",), lambda size, a: (a + 1) % size, lambda xp, size, a: xp.roll(a, 1, -1), _emit_inc),
     Module(
         "ADD",
         ("a", "b"),
         lambda size, a, b: (a + b) % size,
         lambda xp, size, a, b: _subtract(xp, size, a, _negate(xp, b)),
+        _emit_add,
     ),
-    Module("SUB", ("a", "b"), lambda size, a, b: (a - b) % size, _subtract),
-    Module("DEC", ("a",), lambda size, a: (a - 1) % size, lambda xp, size, a: xp.roll(a, -1, -1)),
-    Module("LESS-THAN", ("x", "y"), lambda size, x, y: 1 * (x < y), _less),
-    Module("LESS-OR-EQUAL-THAN", ("x", "y"), lambda size, x, y: 1 * (x <= y), _less_or_equal),
-    Module("EQUALITY-TEST", ("a", "b"), lambda size, a, b: 1 * (a == b), _equal),
-    Module("MIN", ("a", "b"), lambda size, a, b: a + (b - a) * (b < a), _minimum),
-    Module("MAX", ("a", "b"), lambda size, a, b: a + (b - a) * (b > a), _maximum),
-    Module("WRITE", ("p", "a"), _write_integer, _write_fuzzy, "writes"),
+    Module("SUB", ("a", "b"), lambda size, a, b: (a - b) % size, _subtract, _emit_sub),
+    Module("DEC", ("a",), lambda size, a: (a - 1) % size, lambda xp, size, a: xp.roll(a, -1, -1), _emit_dec),
+    Module(
+        "LESS-THAN",
+        ("x", "y"),
+        lambda size, x, y: 1 * (x < y),
+        _less,
+        lambda to, x, y: _emit_truth(to, to.less(x, y)),
+    ),
+    Module(
+        "LESS-OR-EQUAL-THAN",
+        ("x", "y"),
+        lambda size, x, y: 1 * (x <= y),
+        _less_or_equal,
+        lambda to, x, y: to.choose(to.less(y, x), to.number(0), to.number(1)),
+    ),
+    Module(
+        "EQUALITY-TEST",
+        ("a", "b"),
+        lambda size, a, b: 1 * (a == b),
+        _equal,
+        lambda to, a, b: _emit_truth(to, to.equal(a, b)),
+    ),
+    Module(
+        "MIN",
+        ("a", "b"),
+        lambda size, a, b: a + (b - a) * (b < a),
+        _minimum,
+        lambda to, a, b: to.choose(to.less(b, a), b, a),
+    ),
+    Module(
+        "MAX",
+        ("a", "b"),
+        lambda size, a, b: a + (b - a) * (b > a),
+        _maximum,
+        lambda to, a, b: to.choose(to.less(a, b), b, a),
+    ),
+    Module("WRITE", ("p", "a"), _write_integer, _write_fuzzy, lambda to, p, a: to.write(p, a), "writes"),
 )
 
 MODULE_NAMES: tuple[str, ...] = tuple(module.name for module in PAPER_MODULES)

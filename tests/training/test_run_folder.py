@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from nram.errors import NramError, UsageError
-from nram.training.checkpoint import load_arrays, read_description, save_arrays, write_atomically
+from nram.files import write_atomically
+from nram.training.checkpoint import load_arrays, read_description, save_arrays
 from nram.training.run_folder import RunFolder
 from nram.training.settings import load_config
 
@@ -84,7 +85,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path):
     file = tmp_path / "a.bin"
     write_atomically(file, b"old")
     program = (
-        "import resource, sys\nfrom pathlib import Path\nfrom nram.training.checkpoint import write_atomically\n"
+        "import resource, sys\nfrom pathlib import Path\nfrom nram.files import write_atomically\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\nwrite_atomically(Path(sys.argv[1]), bytes(5000))\n"
     )
     failed = subprocess.run([sys.executable, "-c", program, file], capture_output=True, text=True)

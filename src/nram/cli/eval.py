@@ -56,7 +56,7 @@ def run(arguments) -> int:
 def _judge(arguments, folder, controller) -> int:
     import json
 
-    from nram.training.checkpoint import write_atomically
+    from nram.files import write_atomically
     from nram.training.report import judge
 
     def progress(done: int, total: int, what: str) -> None:

@@ -3,10 +3,8 @@
 JAX is imported late, so that the command line can refuse a run folder without it.
 """
 
-import contextlib
 import hashlib
 import json
-import os
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,24 +13,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from nram.errors import NramError
+from nram.files import write_atomically
 
 Tree = TypeVar("Tree")
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Replace a file in one go: a reader, or a run killed at any moment, sees the old or the new one."""
-    temporary = path.with_name(path.name + ".part")
-    try:
-        with open(temporary, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        kept = " (the file from before is intact)" if path.exists() else ""
-        raise NramError(f"cannot write {path}: {error.strerror}{kept}") from error
 
 
 def save_arrays(path: Path, tree: Any, description: dict[str, Any]) -> None:

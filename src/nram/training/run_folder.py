@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nram.errors import NramError, UsageError
+from nram.files import write_atomically
 from nram.runtime import versions
-from nram.training.checkpoint import load_arrays, save_arrays, write_atomically
+from nram.training.checkpoint import load_arrays, save_arrays
 from nram.training.config import TrainConfig
 from nram.training.settings import config_from_dict, config_to_dict
 

@@ -1,0 +1,68 @@
+"""Running a program on what a user hands in, by the engine that suits it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nram.errors import UsageError
+from nram.programs.interpret import interpret
+from nram.programs.ir import Program
+from nram.programs.memory import default_max_steps, prepare_memory
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a run ended. For a batch, every part has one entry for each memory."""
+
+    memory: Any
+    """A list, or an array where one was given."""
+    registers: Any
+    steps: Any
+    halted: Any
+
+
+def execute(
+    program: Program, memory: Any, max_steps: int | None = None, memory_size: int | None = None, engine: str = "native"
+) -> Result:
+    """Run a program on one memory or a batch. `engine` is 'native' or 'python', the reference interpreter."""
+    cells = prepare_memory(memory, memory_size)
+    limit = check_max_steps(max_steps, cells.shape[-1])
+    batch = cells if cells.ndim == 2 else cells[None]
+    if engine == "native":
+        from nram.programs.native import compiled
+
+        registers, steps, halted = compiled(program).run_batch(batch, limit)
+    elif engine == "python":
+        registers = np.zeros((len(batch), len(program.registers)), np.int32)
+        steps, halted = np.zeros(len(batch), np.int64), np.zeros(len(batch), bool)
+        for i, row in enumerate(batch):
+            ending = interpret(program, row.tolist(), limit)
+            row[:] = ending.memory
+            registers[i], steps[i], halted[i] = ending.registers, ending.steps, ending.halted
+    else:
+        raise UsageError(f"there is no engine '{engine}': use 'native' or 'python'")
+    if cells.ndim == 1:
+        return Result(_like(memory, cells), registers[0].tolist(), int(steps[0]), bool(halted[0]))
+    if isinstance(memory, np.ndarray):
+        return Result(batch.astype(memory.dtype, copy=False), registers, steps, halted)
+    return Result(batch.tolist(), registers.tolist(), steps.tolist(), halted.tolist())
+
+
+def check_max_steps(max_steps: int | None, size: int) -> int:
+    """The step limit of a run, the default if none was given."""
+    if max_steps is None:
+        return default_max_steps(size)
+    if isinstance(max_steps, bool) or not isinstance(max_steps, (int, np.integer)) or max_steps < 0:
+        raise UsageError(f"max_steps is {max_steps!r}: give a whole number from 0 up")
+    if max_steps >= 2**62:
+        raise UsageError(f"max_steps is {max_steps}: give at most {2**62 - 1}")
+    return int(max_steps)
+
+
+def _like(given: Any, cells: np.ndarray) -> Any:
+    if isinstance(given, np.ndarray):
+        return cells.astype(given.dtype, copy=False)
+    return cells.tolist()
