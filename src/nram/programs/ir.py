@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import hashlib
 import re
+import reprlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -36,20 +37,24 @@ MAX_REGISTERS = 16
 MAX_STATES = 1024
 MAX_ROWS = 1 << 16
 MAX_OPERATIONS = 1024  # in one row
+MAX_SIZE = 10**9 - 1  # of a limit's parts, a complexity, a memory size: nine digits, as the text form reads them
+MAX_INSTANCES = 10**12 - 1
 
 Origin = Literal["trained", "repaired", "searched", "written"]
 ORIGINS: tuple[Origin, ...] = get_args(Origin)
+Method = Literal["exhaustive", "symbolic", "random"]
+METHODS: tuple[Method, ...] = get_args(Method)
 
 
 class ProgramError(UsageError):
     """A program that is none. `problems` names everything that is wrong with it."""
 
     def __init__(self, problems: Sequence[str], where: str = "this is not a program"):
-        self.problems = tuple(problems)
-        shown = self.problems[:20]
-        if len(self.problems) > len(shown):
-            shown = (*shown, f"and {len(self.problems) - len(shown)} more")
-        super().__init__(f"{where}:\n" + "\n".join(f"  - {problem}" for problem in shown))
+        self.problems = tuple(map(_visible, problems))
+        first = self.problems[:20]
+        if len(self.problems) > len(first):
+            first = (*first, f"and {len(self.problems) - len(first)} more")
+        super().__init__(f"{_visible(where)}:\n" + "\n".join(f"  - {problem}" for problem in first))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +113,7 @@ class Evidence:
     exhaustive: every legal input; symbolic: a proof for all values at once; random: so many drawn at random.
     """
 
-    method: Literal["exhaustive", "symbolic", "random"]
+    method: Method
     task: str
     complexity: tuple[int, int]
     """The smallest and the largest n."""
@@ -143,6 +148,8 @@ class Program:
     """How it came about: pairs such as ('command', 'nram train copy --seed 1')."""
 
     def __post_init__(self) -> None:
+        from nram.programs.check import find_problems
+
         problems = find_problems(self)
         if problems:
             raise ProgramError(problems)
@@ -207,53 +214,6 @@ def whole_row(registers: int, operations: Iterable[Operation] = (), **rest: Any)
     return Row(operations=tuple(operations), **fields_)
 
 
-# ---- checking
-
-
-def find_problems(program: Program) -> list[str]:
-    """Everything that is wrong with a program, in words; empty if nothing is."""
-    problems = _wrong_types(program)
-    if problems:
-        return problems
-    count = len(program.registers)
-    if not 1 <= count <= MAX_REGISTERS:
-        return [f"it has {count} registers: there must be 1 to {MAX_REGISTERS}"]
-    for name in program.registers:
-        if not is_name(name):
-            problems.append(
-                f"'{name}' is no name for a register: use a word of letters, digits and _ "
-                "that is no module, no keyword and not o1, o2, ..."
-            )
-    for name in sorted({name for name in program.registers if program.registers.count(name) > 1}):
-        problems.append(f"two registers have the name '{name}'")
-    if not is_plain(program.name):
-        problems.append(f"{program.name!r} is no name for a program: use visible characters in one line")
-    for key, value in program.made:
-        if not is_plain(key) or ":" in key or not is_plain(value):
-            problems.append(f"'made' has the pair {key!r}, {value!r}: both must be visible characters in one line")
-    if program.origin not in ORIGINS:
-        problems.append(f"origin '{program.origin}' is unknown: it is one of {', '.join(ORIGINS)}")
-    if program.limit is not None and (program.limit.per_item < 0 or program.limit.constant < 0):
-        problems.append("the limit T(n) must not have a negative part")
-    if program.needs_limit and program.limit is None:
-        problems.append("it is said to need its limit T(n), and none is given: add the limit")
-    if not 1 <= len(program.states) <= MAX_STATES:
-        return [*problems, f"it has {len(program.states)} states: there must be 1 to {MAX_STATES}"]
-    if program.rows > MAX_ROWS:
-        return [*problems, f"it has {program.rows} rows: there may be {MAX_ROWS}"]
-    for number, rows in enumerate(program.states):
-        before = len(problems)
-        for place, row in enumerate(rows):
-            problems += [f"{_place(number, place)}: {problem}" for problem in _row_problems(program, row)]
-        if len(problems) == before:
-            missed = _uncovered([row.when for row in rows], count)
-            if missed is not None:
-                problems.append(f"state {number}: no row applies when {describe(program.registers, missed)}")
-    if not problems:
-        problems = _stale_evidence(program)
-    return problems
-
-
 def describe(registers: Sequence[str], when: Sequence[bool | None]) -> str:
     """Conditions in words: 'r1 = 0, r2 > 0'."""
     parts = [f"{name} {'=' if zero else '>'} 0" for name, zero in zip(registers, when, strict=True) if zero is not None]
@@ -271,122 +231,19 @@ def is_plain(text: str) -> bool:
     return 0 < len(text) <= 1000 and text.isprintable() and text == text.strip()
 
 
-def _place(state: int, row: int) -> str:
-    return f"state {state}, row {row + 1}"
+def shown(value: Any) -> str:
+    """A value that someone handed in, short enough for a message whatever it is."""
+    try:
+        return _SHORT.repr(value)
+    except (ValueError, RecursionError):  # an integer of thousands of digits: Python refuses to print it
+        return f"a huge {type(value).__name__}"
 
 
-def _row_problems(program: Program, row: Row) -> list[str]:
-    count = len(program.registers)
-    problems = []
-    if len(row.when) != count:
-        problems.append(f"it has {len(row.when)} conditions for {count} registers")
-    if len(row.registers) != count:
-        problems.append(f"it gives {len(row.registers)} new values for {count} registers")
-    if len(row.operations) > MAX_OPERATIONS:
-        problems.append(f"it has {len(row.operations)} operations: there may be {MAX_OPERATIONS}")
-    if not 0 <= row.next_state < len(program.states):
-        problems.append(f"it goes on in state {row.next_state}, which does not exist")
-    for number, operation in enumerate(row.operations):
-        module = MODULES.get(operation.module)
-        if module is None:
-            problems.append(f"operation {number + 1} is '{operation.module}', which is no module")
-        elif len(operation.arguments) != module.arity:
-            problems.append(
-                f"operation {number + 1}: {operation.module} takes {module.arity} arguments, "
-                f"not {len(operation.arguments)}"
-            )
-        for argument in operation.arguments:
-            problem = _value_problem(argument, count, number)
-            if problem:
-                problems.append(f"operation {number + 1}, {operation.module}: {problem}")
-    for place, value in enumerate(row.registers[:count]):
-        problem = _value_problem(value, count, len(row.operations))
-        if problem:
-            problems.append(f"new value of {program.registers[place]}: {problem}")
-    return problems
+_SHORT = reprlib.Repr()
+_SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother, _SHORT.maxlong = 2, 40, 60, 40
+_SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = 4
 
 
-def _value_problem(value: Value, registers: int, outputs: int) -> str | None:
-    match value:
-        case Register(index) if not 0 <= index < registers:
-            return f"a wire from register {index + 1}, and there are {registers}"
-        case Output(index) if not 0 <= index < outputs:
-            return f"a wire from the output of operation {index + 1}, which is not before it"
-        case Constant(number) if number not in (0, 1, 2):
-            return f"the constant {number}: only 0, 1 and 2 exist, larger ones are made by INC and ADD"
-    return None
-
-
-def _uncovered(patterns: list[tuple[bool | None, ...]], count: int) -> tuple[bool, ...] | None:
-    """Flags to which no pattern applies, or None if there are none."""
-
-    def search(left: list[tuple[bool | None, ...]], prefix: tuple[bool, ...]) -> tuple[bool, ...] | None:
-        place = len(prefix)
-        if not left:
-            return prefix + (True,) * (count - place)
-        if all(condition is None for condition in left[0][place:]):
-            return None
-        for flag in (True, False):
-            found = search([p for p in left if p[place] is None or p[place] == flag], (*prefix, flag))
-            if found is not None:
-                return found
-        return None
-
-    return search(patterns, ())
-
-
-def _stale_evidence(program: Program) -> list[str]:
-    stale = {evidence.fingerprint for evidence in program.verified} - {program.fingerprint}
-    if not stale:
-        return []
-    return [
-        f"what is said to be verified was shown of another program ({', '.join(sorted(stale))}, this is "
-        f"{program.fingerprint}): remove those lines, then 'nram verify' shows it of this one"
-    ]
-
-
-def _wrong_types(program: Program) -> list[str]:
-    """Parts that are not of the type they must have: later checks rely on it."""
-    problems: list[str] = []
-
-    def check(value: Any, kind: type | tuple[type, ...], what: str) -> bool:
-        right = isinstance(value, kind) and not (kind is int and isinstance(value, bool))
-        if not right:
-            problems.append(f"{what} is {value!r:.60}")
-        return right
-
-    def check_all(values: Any, kind: type | tuple[type, ...], what: str) -> bool:
-        return check(values, tuple, what) and not [value for value in values if not check(value, kind, what)]
-
-    check_all(program.registers, str, "the list of registers")
-    check(program.name, str, "the name")
-    check(program.task, (str, type(None)), "the task")
-    check(program.origin, str, "the origin")
-    check(program.needs_limit, bool, "needs_limit")
-    if check(program.limit, (StepLimit, type(None)), "the limit") and program.limit is not None:
-        check(program.limit.per_item, int, "the limit's share of n")
-        check(program.limit.constant, int, "the limit's constant")
-    check_all(program.verified, Evidence, "the list of what was verified")
-    if check(program.made, tuple, "made"):
-        for pair in program.made:
-            if check_all(pair, str, "a pair of 'made'") and len(pair) != 2:
-                problems.append(f"'made' has {pair!r}, which is no pair")
-    if not check_all(program.states, tuple, "the list of states"):
-        return problems
-    for number, rows in enumerate(program.states):
-        for place, row in enumerate(rows):
-            where = _place(number, place)
-            if not check(row, Row, where):
-                continue
-            check_all(row.when, (bool, type(None)), f"{where}: the conditions")
-            check(row.halt, bool, f"{where}: halt")
-            check(row.next_state, int, f"{where}: the next state")
-            values = list(row.registers) if check_all(row.registers, get_args(Value), f"{where}: a new value") else []
-            if check_all(row.operations, Operation, f"{where}: an operation"):
-                for operation in row.operations:
-                    check(operation.module, str, f"{where}: a module")
-                    if check_all(operation.arguments, get_args(Value), f"{where}: an argument"):
-                        values += operation.arguments
-            for value in values:
-                check(getattr(value, fields(value)[0].name), int, f"{where}: the number of a wire")
-    return problems
+def _visible(text: str) -> str:
+    """The text with everything escaped that a terminal would obey or could not print; the lines stay."""
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)

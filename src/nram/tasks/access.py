@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from nram.tasks import _plain
-from nram.tasks.base import StepLimit, Task, TracedInstance
+from nram.tasks import _enumerated, _plain
+from nram.tasks.base import StepLimit, SymbolicCase, Task, Term, TracedInstance
 
 if TYPE_CHECKING:
     from jax import Array
@@ -36,6 +36,24 @@ def sample_traced(key: Array, n: Any, memory_size: int) -> TracedInstance:
     return _traced.instance(start, cells=_traced.between(0, 1, memory_size), answer=start[k + 1])
 
 
+def legal_inputs(n: int, memory_size: int) -> Iterator[list[int]]:
+    for k in range(n):
+        for values in _enumerated.all_values(n, memory_size - 1):
+            yield _plain.padded([k, *values], memory_size)
+
+
+def symbolic(n: int, memory_size: Term) -> Iterator[SymbolicCase]:
+    from nram.tasks import _symbolic
+
+    k, values = _symbolic.variable("k"), _symbolic.variables("A", n)
+    yield SymbolicCase(
+        shape="",
+        cells=((0, k), *enumerate(values, start=1)),
+        assumptions=(*_symbolic.within([k], 0, n - 1), *_symbolic.within(values, 1, memory_size - 1)),
+        expected=((0, _symbolic.selected(k, values)),),
+    )
+
+
 TASK = Task(
     name="access",
     summary="Given k and an array A, return A[k].",
@@ -47,4 +65,6 @@ TASK = Task(
     sample_input=sample_input,
     oracle=oracle,
     sample_traced=sample_traced,
+    legal_inputs=legal_inputs,
+    symbolic=symbolic,
 )

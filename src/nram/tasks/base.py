@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -60,6 +60,26 @@ class TracedInstance(NamedTuple):
     """bool [M], the cells that count for the paper's error"""
 
 
+Term = Any
+"""A whole number: a Python integer where it is known, otherwise a term of z3."""
+
+
+@dataclass(frozen=True)
+class SymbolicCase:
+    """Many inputs of one complexity at once, with their answers: all that the assumptions admit."""
+
+    shape: str
+    """What is fixed, in words; empty if nothing is."""
+    cells: tuple[tuple[Term, Term], ...]
+    """Address and value of the cells that the layout names, each once."""
+    assumptions: tuple[Any, ...]
+    """Conditions of z3 on the terms."""
+    expected: tuple[tuple[Term, Term], ...]
+    """Address and value of the output cells."""
+    trash: Callable[[Term], Term] | None = None
+    """Address -> what any other cell holds, anything from 1 to M-1. None: they hold 0."""
+
+
 def all_output_cells(memory: Sequence[int], cells: list[int]) -> list[int]:
     """The scored cells of every task whose output cells should all be modified."""
     return cells
@@ -89,6 +109,10 @@ class Task:
     here: it must lie between `min_complexity` and `largest_complexity(M)`."""
     scored_cells: Callable[[Sequence[int], list[int]], list[int]] = all_output_cells
     """(memory at the start, output cells) -> the cells that count for the paper's error."""
+    legal_inputs: Callable[[int, int], Iterator[list[int]]] | None = None
+    """(n, M) -> every memory that `sample_input` can draw, each once. None: nobody has written them down."""
+    symbolic: Callable[[int, Term], Iterator[SymbolicCase]] | None = None
+    """(n, M) -> the same as cases for a solver, which together hold every such memory. M may be a term."""
 
     def sample(self, complexity: int, count: int, seed: int, memory_size: int | None = None) -> list[Instance]:
         """Instances of one complexity, the same from the same seed on every platform.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from nram.tasks import _plain
-from nram.tasks.base import StepLimit, Task, TracedInstance
+from nram.tasks import _enumerated, _plain
+from nram.tasks.base import StepLimit, SymbolicCase, Task, Term, TracedInstance
 
 if TYPE_CHECKING:
     from jax import Array
@@ -34,6 +34,23 @@ def sample_traced(key: Array, n: Any, memory_size: int) -> TracedInstance:
     return _traced.instance(start, cells=_traced.between(n + 1, 2 * n + 1, memory_size), answer=jnp.roll(start, n))
 
 
+def legal_inputs(n: int, memory_size: int) -> Iterator[list[int]]:
+    for values in _enumerated.all_values(n, memory_size - 1):
+        yield _plain.padded([n + 1, *values], memory_size)
+
+
+def symbolic(n: int, memory_size: Term) -> Iterator[SymbolicCase]:
+    from nram.tasks import _symbolic
+
+    values = _symbolic.variables("A", n)
+    yield SymbolicCase(
+        shape="",
+        cells=((0, n + 1), *enumerate(values, start=1)),
+        assumptions=tuple(_symbolic.within(values, 1, memory_size - 1)),
+        expected=tuple(enumerate(values, start=n + 1)),
+    )
+
+
 TASK = Task(
     name="copy",
     summary="Given an array and a pointer to the destination, copy the array there.",
@@ -45,4 +62,6 @@ TASK = Task(
     sample_input=sample_input,
     oracle=oracle,
     sample_traced=sample_traced,
+    legal_inputs=legal_inputs,
+    symbolic=symbolic,
 )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from nram.tasks import _plain
-from nram.tasks.base import StepLimit, Task, TracedInstance
+from nram.tasks import _enumerated, _plain
+from nram.tasks.base import StepLimit, SymbolicCase, Task, Term, TracedInstance
 
 if TYPE_CHECKING:
     from jax import Array
@@ -33,6 +33,23 @@ def sample_traced(key: Array, n: Any, memory_size: int) -> TracedInstance:
     return _traced.instance(jnp.where(array, values, 0), cells=array, answer=values + 1)
 
 
+def legal_inputs(n: int, memory_size: int) -> Iterator[list[int]]:
+    for values in _enumerated.all_values(n, memory_size - 2):
+        yield _plain.padded([*values], memory_size)
+
+
+def symbolic(n: int, memory_size: Term) -> Iterator[SymbolicCase]:
+    from nram.tasks import _symbolic
+
+    values = _symbolic.variables("A", n)
+    yield SymbolicCase(
+        shape="",
+        cells=tuple(enumerate(values)),
+        assumptions=tuple(_symbolic.within(values, 1, memory_size - 2)),
+        expected=tuple((address, value + 1) for address, value in enumerate(values)),
+    )
+
+
 TASK = Task(
     name="increment",
     summary="Given an array, increment all its elements by 1.",
@@ -44,4 +61,6 @@ TASK = Task(
     sample_input=sample_input,
     oracle=oracle,
     sample_traced=sample_traced,
+    legal_inputs=legal_inputs,
+    symbolic=symbolic,
 )

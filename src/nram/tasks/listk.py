@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from nram.tasks import _plain
-from nram.tasks.base import StepLimit, Task, TracedInstance
+from nram.tasks import _enumerated, _plain
+from nram.tasks.base import StepLimit, SymbolicCase, Task, Term, TracedInstance
 
 if TYPE_CHECKING:
     from jax import Array
@@ -40,6 +40,30 @@ def sample_traced(key: Array, n: Any, memory_size: int) -> TracedInstance:
     return _traced.instance(memory.at[1].set(k), cells=_traced.between(2, 3, memory_size), answer=values[k])
 
 
+def legal_inputs(n: int, memory_size: int) -> Iterator[list[int]]:
+    for nodes in _enumerated.all_placements(n, width=2, first=3, memory_size=memory_size):
+        for k in range(n):
+            for values in _enumerated.all_values(n, memory_size - 1):
+                yield _enumerated.memory_of([*_enumerated.list_cells(nodes, values), (1, k)], memory_size)
+
+
+def symbolic(n: int, memory_size: Term) -> Iterator[SymbolicCase]:
+    from nram.tasks import _symbolic
+
+    k, nodes, values = _symbolic.variable("k"), _symbolic.variables("node", n), _symbolic.variables("value", n)
+    yield SymbolicCase(
+        shape="",
+        cells=((1, k), (2, 0), *_enumerated.list_cells(nodes, values)),
+        assumptions=(
+            *_symbolic.within([k], 0, n - 1),
+            *_symbolic.within(nodes, 3, memory_size - 2),
+            *_symbolic.apart(nodes, width=2),
+            *_symbolic.within(values, 1, memory_size - 1),
+        ),
+        expected=((2, _symbolic.selected(k, values)),),
+    )
+
+
 TASK = Task(
     name="listk",
     summary="Given the head of a linked list and a number k, return the value of the node k hops away.",
@@ -51,4 +75,6 @@ TASK = Task(
     sample_input=sample_input,
     oracle=oracle,
     sample_traced=sample_traced,
+    legal_inputs=legal_inputs,
+    symbolic=symbolic,
 )

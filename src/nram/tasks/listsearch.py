@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from nram.tasks import _plain
-from nram.tasks.base import StepLimit, Task, TracedInstance
+from nram.tasks import _enumerated, _plain
+from nram.tasks.base import StepLimit, SymbolicCase, Task, Term, TracedInstance
 
 if TYPE_CHECKING:
     from jax import Array
@@ -45,6 +45,39 @@ def sample_traced(key: Array, n: Any, memory_size: int) -> TracedInstance:
     return _traced.instance(start, cells=_traced.between(2, 3, memory_size), answer=first_match)
 
 
+def legal_inputs(n: int, memory_size: int) -> Iterator[list[int]]:
+    rest = memory_size - 3 - 2 * n
+    for nodes in _enumerated.all_placements(n, width=2, first=3, memory_size=memory_size):
+        inside = {address for node in nodes for address in (node, node + 1)}
+        around = [address for address in range(3, memory_size) if address not in inside]
+        for values in _enumerated.all_values(n, memory_size - 1):
+            for wanted in sorted(set(values)):
+                cells = [*_enumerated.list_cells(nodes, values), (1, wanted)]
+                for trash in _enumerated.all_values(rest, memory_size - 1):
+                    yield _enumerated.memory_of([*cells, *zip(around, trash, strict=True)], memory_size)
+
+
+def symbolic(n: int, memory_size: Term) -> Iterator[SymbolicCase]:
+    from nram.tasks import _symbolic
+
+    wanted, nodes, values = _symbolic.variable("v"), _symbolic.variables("node", n), _symbolic.variables("value", n)
+    first_match = nodes[-1]
+    for node, value in reversed([*zip(nodes, values, strict=True)][:-1]):
+        first_match = _symbolic.either(value == wanted, node, first_match)
+    yield SymbolicCase(
+        shape="",
+        cells=((1, wanted), (2, 0), *_enumerated.list_cells(nodes, values)),
+        assumptions=(
+            *_symbolic.within(nodes, 3, memory_size - 2),
+            *_symbolic.apart(nodes, width=2),
+            *_symbolic.within(values, 1, memory_size - 1),
+            _symbolic.any_of([wanted == value for value in values]),
+        ),
+        expected=((2, first_match),),
+        trash=_symbolic.trash("trash"),
+    )
+
+
 TASK = Task(
     name="listsearch",
     summary="Given the head of a linked list and a value v, return the address of the first node with v.",
@@ -57,4 +90,6 @@ TASK = Task(
     sample_input=sample_input,
     oracle=oracle,
     sample_traced=sample_traced,
+    legal_inputs=legal_inputs,
+    symbolic=symbolic,
 )

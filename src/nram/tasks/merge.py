@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import combinations_with_replacement
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 from nram.tasks import _plain
-from nram.tasks.base import StepLimit, Task, TracedInstance
+from nram.tasks.base import StepLimit, SymbolicCase, Task, Term, TracedInstance
 
 if TYPE_CHECKING:
     from jax import Array
@@ -63,6 +64,50 @@ def sample_traced(key: Array, n: Any, memory_size: int) -> TracedInstance:
     return _traced.instance(start, cells=_traced.between(out, out + n, memory_size), answer=merged)
 
 
+def legal_inputs(n: int, memory_size: int) -> Iterator[list[int]]:
+    guardian = memory_size - 1
+    for split in range(n + 1):
+        for first in combinations_with_replacement(range(1, guardian), split):
+            for second in combinations_with_replacement(range(1, guardian), n - split):
+                arrays = [*first, guardian, *second, guardian]
+                yield _plain.padded([3, 3 + split + 1, 3 + len(arrays), *arrays], memory_size)
+
+
+def symbolic(n: int, memory_size: Term) -> Iterator[SymbolicCase]:
+    from nram.tasks import _symbolic
+
+    guardian = memory_size - 1
+    for split in range(n + 1):
+        first, second = _symbolic.variables("A", split), _symbolic.variables("B", n - split)
+        arrays = [*first, guardian, *second, guardian]
+        pointers = [3, 3 + split + 1, 3 + len(arrays)]
+        yield SymbolicCase(
+            shape=f"{split} values in A, {n - split} in B",
+            cells=tuple(enumerate([*pointers, *arrays])),
+            assumptions=(
+                *_symbolic.within([*first, *second], 1, guardian - 1),
+                *_symbolic.ascending(first),
+                *_symbolic.ascending(second),
+            ),
+            expected=tuple((pointers[2] + rank, _ranked(first, second, rank)) for rank in range(n)),
+        )
+
+
+def _ranked(first: Sequence[Term], second: Sequence[Term], rank: int) -> Term:
+    """The value of this rank among two sorted arrays.
+
+    Of all ways to take rank + 1 values from the two beginnings, the right one has the smallest maximum.
+    """
+    from nram.tasks import _symbolic
+
+    count = rank + 1
+    maxima = []
+    for taken in range(max(0, count - len(second)), min(count, len(first)) + 1):
+        last = [*first[taken - 1 : taken], *second[count - taken - 1 : count - taken]]
+        maxima.append(last[0] if len(last) == 1 else _symbolic.larger(*last))
+    return _symbolic.smallest(maxima)
+
+
 TASK = Task(
     name="merge",
     summary="Given pointers to two sorted arrays and to the output, merge the arrays into one sorted array.",
@@ -75,4 +120,6 @@ TASK = Task(
     sample_input=sample_input,
     oracle=oracle,
     sample_traced=sample_traced,
+    legal_inputs=legal_inputs,
+    symbolic=symbolic,
 )

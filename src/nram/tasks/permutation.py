@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import permutations
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from nram.tasks import _plain
-from nram.tasks.base import StepLimit, Task, TracedInstance
+from nram.tasks import _enumerated, _plain
+from nram.tasks.base import StepLimit, SymbolicCase, Task, Term, TracedInstance
 
 if TYPE_CHECKING:
     from jax import Array
@@ -41,6 +42,30 @@ def sample_traced(key: Array, n: Any, memory_size: int) -> TracedInstance:
     return _traced.instance(start, cells, answer=start.at[n + 1 + permutation].get(mode="clip"))
 
 
+def legal_inputs(n: int, memory_size: int) -> Iterator[list[int]]:
+    for permutation in permutations(range(n)):
+        for values in _enumerated.all_values(n, memory_size - 1):
+            yield _plain.padded([n + 1, *permutation, *values], memory_size)
+
+
+def symbolic(n: int, memory_size: Term) -> Iterator[SymbolicCase]:
+    from nram.tasks import _symbolic
+
+    permutation, values = _symbolic.variables("P", n), _symbolic.variables("A", n)
+    yield SymbolicCase(
+        shape="",
+        cells=((0, n + 1), *enumerate([*permutation, *values], start=1)),
+        assumptions=(
+            *_symbolic.within(permutation, 0, n - 1),
+            *_symbolic.distinct(permutation),
+            *_symbolic.within(values, 1, memory_size - 1),
+        ),
+        expected=tuple(
+            (address, _symbolic.selected(index, values)) for address, index in enumerate(permutation, start=1)
+        ),
+    )
+
+
 TASK = Task(
     name="permutation",
     summary="Given a permutation P of 0..n-1 and an array A, overwrite P[i] with A[P[i]].",
@@ -52,4 +77,6 @@ TASK = Task(
     sample_input=sample_input,
     oracle=oracle,
     sample_traced=sample_traced,
+    legal_inputs=legal_inputs,
+    symbolic=symbolic,
 )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import combinations
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from nram.tasks import _plain
-from nram.tasks.base import StepLimit, Task, TracedInstance
+from nram.tasks import _enumerated, _plain
+from nram.tasks.base import StepLimit, SymbolicCase, Task, Term, TracedInstance
 
 if TYPE_CHECKING:
     from jax import Array
@@ -55,6 +56,28 @@ def sample_traced(key: Array, n: Any, memory_size: int) -> TracedInstance:
     )
 
 
+def legal_inputs(n: int, memory_size: int) -> Iterator[list[int]]:
+    for p, q in combinations(range(2, n + 2), 2):
+        for values in _enumerated.all_values(n, memory_size - 1):
+            yield _plain.padded([p, q, *values], memory_size)
+
+
+def symbolic(n: int, memory_size: Term) -> Iterator[SymbolicCase]:
+    from nram.tasks import _symbolic
+
+    p, q, values = _symbolic.variable("p"), _symbolic.variable("q"), _symbolic.variables("A", n)
+    at_p, at_q = _symbolic.selected(p - 2, values), _symbolic.selected(q - 2, values)
+    yield SymbolicCase(
+        shape="",
+        cells=((0, p), (1, q), *enumerate(values, start=2)),
+        assumptions=(p >= 2, p < q, q <= n + 1, *_symbolic.within(values, 1, memory_size - 1)),
+        expected=tuple(
+            (address, _symbolic.either(p == address, at_q, _symbolic.either(q == address, at_p, value)))
+            for address, value in enumerate(values, start=2)
+        ),
+    )
+
+
 TASK = Task(
     name="swap",
     summary="Given two pointers p, q and an array A, swap the elements they point to.",
@@ -67,4 +90,6 @@ TASK = Task(
     oracle=oracle,
     sample_traced=sample_traced,
     scored_cells=scored_cells,
+    legal_inputs=legal_inputs,
+    symbolic=symbolic,
 )

@@ -8,12 +8,13 @@ one because it needs no loop.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import combinations
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from nram.tasks import _plain
-from nram.tasks.base import StepLimit, Task, TracedInstance
+from nram.tasks import _enumerated, _plain
+from nram.tasks.base import StepLimit, SymbolicCase, Task, Term, TracedInstance
 
 if TYPE_CHECKING:
     from jax import Array
@@ -54,25 +55,43 @@ def parents(times: list[int]) -> list[int]:
     return parent
 
 
-def sample_input(rng: Random, n: int, memory_size: int) -> list[int]:
-    parent = parents(insertion_times(rng, n))
+def leaves(parent: Sequence[int]) -> list[int]:
     inner = set(parent)
-    leaf = rng.choice([rank for rank in range(n) if rank not in inner])
+    return [rank for rank in range(len(parent)) if rank not in inner]
+
+
+def path_to(leaf: int, parent: Sequence[int]) -> list[int]:
+    """The steps from the root: 0 to the left, 1 to the right."""
     path: list[int] = []
     below, node = leaf, parent[leaf]
     while node >= 0:
         path.append(int(below > node))
         below, node = node, parent[node]
     path.reverse()
+    return path
 
+
+def tree_cells(
+    parent: Sequence[int], path: Sequence[int], nodes: Sequence[Term], keys: Sequence[Term]
+) -> list[tuple[Term, Term]]:
+    """Addresses and values of the root's pointer, the path and the nodes, given each node's address and key by rank."""
+    children = [[0, 0] for _ in parent]
+    for rank, above in enumerate(parent):
+        if above >= 0:
+            children[above][rank > above] = nodes[rank]
+    cells = [(0, nodes[list(parent).index(-1)]), *enumerate(path, start=2)]
+    for node, key, (left, right) in zip(nodes, keys, children, strict=True):
+        cells += [(node, key), (node + 1, left), (node + 2, right)]
+    return cells
+
+
+def sample_input(rng: Random, n: int, memory_size: int) -> list[int]:
+    parent = parents(insertion_times(rng, n))
+    leaf = rng.choice(leaves(parent))
+    path = path_to(leaf, parent)
     nodes = _plain.place_blocks(rng, n, width=3, first=3 + len(path), memory_size=memory_size)
     keys = sorted(rng.sample(range(1, memory_size), n))
-    memory = _plain.padded([nodes[parent.index(-1)], 0, *path], memory_size)
-    for rank, (node, key) in enumerate(zip(nodes, keys, strict=True)):
-        memory[node] = key
-        if parent[rank] >= 0:
-            memory[nodes[parent[rank]] + 1 + (rank > parent[rank])] = node
-    return memory
+    return _enumerated.memory_of(tree_cells(parent, path, nodes, keys), memory_size)
 
 
 def oracle(memory: Sequence[int]) -> tuple[list[int], list[int]]:
@@ -146,6 +165,48 @@ def _traced_insertion_times(key: Array, n: Any, most: int) -> Array:
     return jnp.where(is_nearly_sorted, nearly_sorted, _traced.random_order(order_key, n, most))
 
 
+def all_parents(n: int) -> Iterator[list[int]]:
+    """The parents in every tree of n nodes."""
+    if n == 0:
+        yield []
+    for root in range(n):
+        for left in all_parents(root):
+            for right in all_parents(n - root - 1):
+                below_left = [root if parent < 0 else parent for parent in left]
+                below_right = [root if parent < 0 else parent + root + 1 for parent in right]
+                yield [*below_left, -1, *below_right]
+
+
+def legal_inputs(n: int, memory_size: int) -> Iterator[list[int]]:
+    for parent in all_parents(n):
+        for leaf in leaves(parent):
+            path = path_to(leaf, parent)
+            for nodes in _enumerated.all_placements(n, width=3, first=3 + len(path), memory_size=memory_size):
+                for keys in combinations(range(1, memory_size), n):
+                    yield _enumerated.memory_of(tree_cells(parent, path, nodes, keys), memory_size)
+
+
+def symbolic(n: int, memory_size: Term) -> Iterator[SymbolicCase]:
+    from nram.tasks import _symbolic
+
+    nodes, keys = _symbolic.variables("node", n), _symbolic.variables("key", n)
+    for parent in all_parents(n):
+        for leaf in leaves(parent):
+            path = path_to(leaf, parent)
+            yield SymbolicCase(
+                shape=f"parents {parent}, leaf {leaf}",
+                cells=((1, 0), *tree_cells(parent, path, nodes, keys), (2 + len(path), 0)),
+                assumptions=(
+                    *_symbolic.within(nodes, 3 + len(path), memory_size - 3),
+                    *_symbolic.apart(nodes, width=3),
+                    *_symbolic.within(keys, 1, memory_size - 1),
+                    *_symbolic.ascending(keys),
+                    *_symbolic.distinct(keys),
+                ),
+                expected=((1, keys[leaf]),),
+            )
+
+
 TASK = Task(
     name="walkbst",
     summary="Given the root of a binary search tree and a path, return the value at the end of the path.",
@@ -158,4 +219,6 @@ TASK = Task(
     sample_input=sample_input,
     oracle=oracle,
     sample_traced=sample_traced,
+    legal_inputs=legal_inputs,
+    symbolic=symbolic,
 )

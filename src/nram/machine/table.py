@@ -1,0 +1,167 @@
+"""A controller made from a program: its table, looked up by state and flags, as one-hot wires.
+
+With it the soft and the hard machine run the very program. On flags and states that are certain everything is
+exact: the chosen source of a wire has probability 1, the halting scalar is as good as infinite. On soft flags the
+table is interpolated multilinearly: every row counts with the product of its flags' probabilities, as if the flags
+were independent, and with the probability of its state. There is nothing in it to train.
+"""
+
+import itertools
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from nram.errors import UsageError
+from nram.machine.controllers import Decision, State
+from nram.machine.wiring import UNREACHABLE, Wiring
+from nram.programs.ir import CONSTANTS, Constant, Operation, Output, Program, Register, Row, Value
+
+CERTAIN = -UNREACHABLE  # a halting scalar whose sigmoid is exactly 1
+
+
+class TableController(eqx.Module):
+    """For each state and each pattern of flags the sources of all wires, whether to halt, and the next state.
+
+    Patterns are numbered as binary numbers, the first register's flag the highest digit, 1 for 'it is 0'.
+    """
+
+    sources: Array  # int32 [S, 2^R, wires]
+    halts: Array  # bool [S, 2^R]
+    following: Array  # int32 [S, 2^R]
+
+    def prepare(self, wiring: Wiring) -> "TableController":
+        return self
+
+    def start(self) -> State:
+        return (jax.nn.one_hot(0, self.halts.shape[0]),)
+
+    def decide(self, wiring: Wiring, flags: Array, state: State) -> tuple[Decision, State]:
+        share = state[0].astype(flags.dtype)[:, None] * _pattern_probabilities(flags)[None, :]  # [S, 2^R]
+        wires = jnp.einsum("sp,spwv->wv", share, jax.nn.one_hot(self.sources, wiring.values, dtype=flags.dtype))
+        halt = jnp.sum(jnp.where(self.halts, share, 0))
+        following = jnp.einsum("sp,spt->t", share, jax.nn.one_hot(self.following, share.shape[0], dtype=flags.dtype))
+        return Decision(_log(wires), _log(halt) - _log(1 - halt)), (following,)
+
+    def harden(self, state: State) -> State:
+        return (jax.nn.one_hot(jnp.argmax(state[0]), state[0].shape[0], dtype=state[0].dtype),)
+
+
+def table_controller(program: Program, wiring: Wiring) -> TableController:
+    """The controller that carries out this program in this wiring; a refusal if a row does not fit into it.
+
+    The operations of a row must appear among the wiring's modules in their order. A constant comes from a ZERO, ONE or
+    TWO before the place of its use, or, if it is 0, from a register that is 0 under the row's flags. A WRITE that the
+    row does not have puts back what a READ before it found.
+    """
+    registers, states = len(program.registers), len(program.states)
+    if registers != wiring.registers:
+        raise UsageError(
+            f"the program has {registers} registers and the wiring {wiring.registers}: both must have as many"
+        )
+    patterns = list(itertools.product((False, True), repeat=registers))
+    sources = np.zeros((states, len(patterns), wiring.wires), np.int32)
+    halts = np.zeros((states, len(patterns)), bool)
+    following = np.zeros((states, len(patterns)), np.int32)
+    for state in range(states):
+        for number, zero in enumerate(patterns):
+            place = program.row_for(state, zero)
+            row = program.states[state][place]
+            try:
+                sources[state, number] = _row_sources(row, wiring, zero)
+            except _Misfit as misfit:
+                raise UsageError(f"state {state}, row {place + 1} does not fit into the wiring: {misfit}") from None
+            halts[state, number], following[state, number] = row.halt, row.next_state
+    return TableController(jnp.asarray(sources), jnp.asarray(halts), jnp.asarray(following))
+
+
+def _pattern_probabilities(flags: Array) -> Array:
+    probabilities = jnp.ones(1, flags.dtype)
+    for flag in flags:
+        probabilities = (probabilities[:, None] * jnp.stack([1 - flag, flag])[None, :]).ravel()
+    return probabilities
+
+
+def _log(probability: Array) -> Array:
+    """The logarithm, finite: softmax and sigmoid give 0 for that of 0, and a gradient stays a number."""
+    positive = probability > 0
+    return jnp.where(positive, jnp.log(jnp.where(positive, probability, 1.0)), -CERTAIN)
+
+
+class _Misfit(Exception):
+    """Why a row does not fit."""
+
+
+class _Placed(NamedTuple):
+    """An operation of the row at work at one of the wiring's modules."""
+
+    operation: Operation
+    index: int
+
+
+def _row_sources(row: Row, wiring: Wiring, zero: tuple[bool, ...]) -> list[int]:
+    """The source of every wire, in the wiring's order."""
+    places = _place_operations(row, wiring, zero)
+    module_of = {placed.index: module for module, placed in places.items()}
+
+    def source(value: Value, before: int) -> int:
+        match value:
+            case Register(index):
+                return index
+            case Output(index):
+                return wiring.registers + module_of[index]
+            case Constant(number):
+                found = _constant_source(number, wiring, zero, before)
+                if found is None:
+                    raise _Misfit(f"a register takes the constant {number}, and no module gives it")
+                return found
+
+    sources: list[int] = []
+    reading: tuple[int, int] | None = None  # the last READ since which nothing was written: its pointer, its output
+    for number, module in enumerate(wiring.modules):
+        placed = places.get(number)
+        if placed is not None:
+            chosen = [source(argument, number) for argument in placed.operation.arguments]
+        elif module.memory == "writes":
+            if reading is None:
+                raise _Misfit(f"module {number + 1} is a WRITE that it does not use, and no READ is just before it")
+            chosen = list(reading)
+        else:
+            chosen = [0] * module.arity
+        if module.memory == "reads":
+            reading = chosen[0], wiring.registers + number
+        elif placed is not None and module.memory == "writes":
+            reading = None
+        sources += chosen
+    return sources + [source(value, len(wiring.modules)) for value in row.registers]
+
+
+def _place_operations(row: Row, wiring: Wiring, zero: tuple[bool, ...]) -> dict[int, _Placed]:
+    """Which module does which operation: each the first after the one before it that can have its constants."""
+    places: dict[int, _Placed] = {}
+    free = 0
+    for index, operation in enumerate(row.operations):
+        needed = [argument.value for argument in operation.arguments if isinstance(argument, Constant)]
+        for number in range(free, len(wiring.modules)):
+            if wiring.modules[number].name == operation.module and all(
+                _constant_source(constant, wiring, zero, number) is not None for constant in needed
+            ):
+                places[number] = _Placed(operation, index)
+                free = number + 1
+                break
+        else:
+            behind = f" after module {free}" if free else ""
+            having = f" with {' and '.join(map(str, needed))} to be had before it" if needed else ""
+            raise _Misfit(f"operation {index + 1} needs a {operation.module}{behind}{having}")
+    return places
+
+
+def _constant_source(number: int, wiring: Wiring, zero: tuple[bool, ...], before: int) -> int | None:
+    """Where a constant can be had by a module at this place, or None."""
+    for place, module in enumerate(wiring.modules[:before]):
+        if CONSTANTS.get(module.name) == number:
+            return wiring.registers + place
+    return zero.index(True) if number == 0 and True in zero else None

@@ -1,0 +1,170 @@
+"""What is drawn of a row of a program: registers before and after the step, modules, and who gives what to whom.
+
+Left out are operations whose output nobody uses, as in the paper, and registers that are neither read nor changed.
+The modules ZERO, ONE and TWO are shown as the constants they give.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+from nram.errors import UsageError
+from nram.programs.ir import CONSTANTS, MODULES, Constant, Operation, Output, Program, Register, Row, Value, describe
+
+
+@dataclass(frozen=True)
+class Input:
+    """What enters a part: a wire from another part, or a constant."""
+
+    source: int | None
+    constant: int = 0
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A register before or after the step, or a module."""
+
+    kind: Literal["before", "module", "after"]
+    name: str
+    inputs: tuple[Input, ...] = ()
+    memory: Literal["nothing", "reads", "writes"] = "nothing"
+    turn: int | None = None
+    """Which access to the memory this is, where their order could be misread."""
+    kept: bool = False
+    """A register that the row reads and leaves as it is."""
+
+
+@dataclass(frozen=True)
+class Circuit:
+    """What is drawn of a row. Parts come in an order in which wires lead onwards."""
+
+    place: str
+    title: str
+    ending: str
+    halts: bool
+    parts: tuple[Part, ...]
+    remarks: tuple[str, ...]
+
+
+def circuit_of(program: Program, state: int, row: int) -> Circuit:
+    """The circuit of a row, numbers from 0."""
+    if not 0 <= state < len(program.states):
+        raise UsageError(f"there is no state {state}: the program has {_up_to(len(program.states), 'state')}")
+    rows = program.states[state]
+    if not 0 <= row < len(rows):
+        raise UsageError(f"state {state} has no row {row + 1}: it has {_up_to(len(rows), 'row', 1)}")
+    return _Builder(program, rows[row]).circuit(program, state, row)
+
+
+def _up_to(count: int, what: str, first: int = 0) -> str:
+    return f"only {what} {first}" if count == 1 else f"{what}s {first} to {count - 1 + first}"
+
+
+class _Builder:
+    """Collects the parts of one row, from what it changes back to what that depends on."""
+
+    def __init__(self, program: Program, row: Row):
+        self.row = row
+        self.numbers: dict[Register | Output, int] = {}
+        self.parts: list[Part] = []
+        changed = [i for i, value in enumerate(row.registers) if value != Register(i)]
+        live = _live_operations(row, changed)
+        read = {
+            argument.index
+            for place in live
+            for argument in row.operations[place].arguments
+            if isinstance(argument, Register)
+        }
+        read |= {value.index for i in changed if isinstance(value := row.registers[i], Register)}
+        self.shown = [i for i in range(len(program.registers)) if i in read or i in changed]
+        self.dropped = sum(operation.module not in CONSTANTS for operation in row.operations)
+
+        for i in sorted(read):
+            self.numbers[Register(i)] = len(self.parts)
+            self.parts.append(Part("before", program.registers[i]))
+        turns = _turns(row, live)
+        for place in live:
+            operation = row.operations[place]
+            if operation.module in CONSTANTS:
+                continue
+            self.dropped -= 1
+            module = MODULES[operation.module]
+            names = module.arguments if _labelled(operation.module) else [""] * module.arity
+            inputs = tuple(self._input(a, name) for a, name in zip(operation.arguments, names, strict=True))
+            self.numbers[Output(place)] = len(self.parts)
+            self.parts.append(Part("module", operation.module, inputs, module.memory, turns.get(place)))
+        for i in self.shown:
+            kept = i not in changed
+            self.parts.append(Part("after", program.registers[i], (self._input(row.registers[i]),), kept=kept))
+
+    def _input(self, value: Value, label: str = "") -> Input:
+        match value:
+            case Constant(number):
+                return Input(None, number, label)
+            case Output(index) if self.row.operations[index].module in CONSTANTS:
+                return Input(None, CONSTANTS[self.row.operations[index].module], label)
+            case _:
+                return Input(self.numbers[value], label=label)
+
+    def circuit(self, program: Program, state: int, row: int) -> Circuit:
+        remarks = []
+        idle = [name for i, name in enumerate(program.registers) if i not in self.shown]
+        if self.shown and idle:
+            verb = "is" if len(idle) == 1 else "are"
+            remarks.append(f"{', '.join(idle)} {verb} neither read nor changed.")
+        if self.dropped:
+            what = "operation" if self.dropped == 1 else "operations"
+            whose = "whose output is" if self.dropped == 1 else "whose outputs are"
+            remarks.append(f"{self.dropped} {what} {whose} not used: left out.")
+        if any(part.turn is not None for part in self.parts):
+            remarks.append("Numbers in corners: the order of the accesses to memory.")
+        alone = len(program.states[state]) == 1
+        conditions = describe(program.registers, self.row.when)
+        place = f"row {row + 1}" if len(program.states) == 1 else f"state {state}, row {row + 1}"
+        going = self.row.next_state != state
+        return Circuit(
+            place=place,
+            title=f"when {conditions}" if conditions else "always" if alone else "otherwise",
+            ending="halt" if self.row.halt else f"next state {self.row.next_state}" if going else "",
+            halts=self.row.halt,
+            parts=tuple(self.parts),
+            remarks=tuple(remarks),
+        )
+
+
+def _live_operations(row: Row, changed: list[int]) -> list[int]:
+    """The operations that write, or whose outputs reach a write or a register, in order."""
+    needed = {value.index for i in changed if isinstance(value := row.registers[i], Output)}
+    for place in reversed(range(len(row.operations))):
+        operation = row.operations[place]
+        if _writes(operation) or place in needed:
+            needed.add(place)
+            needed |= {argument.index for argument in operation.arguments if isinstance(argument, Output)}
+    return sorted(needed)
+
+
+def _writes(operation: Operation) -> bool:
+    return MODULES[operation.module].memory == "writes"
+
+
+def _turns(row: Row, live: list[int]) -> dict[int, int]:
+    """The accesses to memory, numbered, unless all come before the only write or there is none."""
+    accesses = [place for place in live if MODULES[row.operations[place].module].memory != "nothing"]
+    if not any(_writes(row.operations[place]) for place in accesses[:-1]):
+        return {}
+    return {place: number + 1 for number, place in enumerate(accesses)}
+
+
+@cache
+def _labelled(name: str) -> bool:
+    """Whether a module's arguments need their names: those of the memory, and those whose order matters."""
+    module = MODULES[name]
+    if module.memory != "nothing":
+        return True
+    size = 3
+    return module.arity == 2 and any(
+        module.integer(size, a, b) != module.integer(size, b, a) for a in range(size) for b in range(size)
+    )

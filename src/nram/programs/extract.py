@@ -1,0 +1,88 @@
+"""From a trained controller to a program: argmax of every wire, for all flags it can ever see.
+
+An MLP sees R flags, so its table has 2^R rows; an automaton is in one of S states as well, so S 2^R. An LSTM carries
+a real vector from step to step and has no such table: `extract_lstm` finds one, where there is one.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from nram.errors import UsageError
+from nram.machine.controllers import LSTM, Automaton, Controller
+from nram.machine.wiring import Wiring
+from nram.programs.ir import MAX_REGISTERS, Operation, Output, Program, Register, Row, Value
+
+ROWS_AT_ONCE = 4096  # of the table, when the controller is asked
+
+
+def extract_table(controller: Controller, wiring: Wiring, **known: Any) -> Program:
+    """The raw program of an MLP or an automaton: a row for all flags, every module in every row.
+
+    `known` goes into the program: name, task, origin, limit, made.
+    """
+    if isinstance(controller, LSTM):
+        raise UsageError("an LSTM has no finite table: use extract_lstm, which needs the task")
+    if wiring.registers > MAX_REGISTERS:
+        raise UsageError(
+            f"{wiring.registers} registers give 2^{wiring.registers} rows: at most {MAX_REGISTERS} can be extracted"
+        )
+    states = controller.states if isinstance(controller, Automaton) else 1
+    flags = np.array(list(itertools.product((True, False), repeat=wiring.registers)))
+    rows = []
+    for state in range(states):
+        chosen, halts, following = _decisions(controller, wiring, flags, state, states)
+        rows.append(
+            tuple(
+                row_of(wiring, chosen[i], bool(halts[i]), tuple(map(bool, flags[i])), int(following[i]))
+                for i in range(len(flags))
+            )
+        )
+    return Program(register_names(wiring), tuple(rows), **known)
+
+
+def row_of(
+    wiring: Wiring, chosen: Sequence[int], halt: bool, when: tuple[bool | None, ...], next_state: int = 0
+) -> Row:
+    """The row in which every wire takes the value chosen for it, in the wiring's order of wires."""
+    sources = iter(chosen)
+    operations = tuple(
+        Operation(module.name, tuple(_value(wiring, next(sources)) for _ in module.arguments))
+        for module in wiring.modules
+    )
+    new = tuple(_value(wiring, source) for source in sources)
+    return Row(when, operations, new, halt, next_state)
+
+
+def register_names(wiring: Wiring) -> tuple[str, ...]:
+    return tuple(f"r{i + 1}" for i in range(wiring.registers))
+
+
+def _value(wiring: Wiring, source: int) -> Value:
+    source = int(source)
+    return Register(source) if source < wiring.registers else Output(source - wiring.registers)
+
+
+def _decisions(controller: Controller, wiring: Wiring, flags: np.ndarray, state: int, states: int):
+    """What the controller chooses for each row of flags: wires, halting, next state."""
+    ready = controller.prepare(wiring)
+    start = (jax.nn.one_hot(state, states),) if isinstance(controller, Automaton) else ()
+
+    @jax.jit
+    @jax.vmap
+    def ask(row):
+        decision, after = ready.decide(wiring, row, start)
+        following = jnp.argmax(after[0]) if after else jnp.zeros((), int)
+        return jnp.argmax(decision.logits, axis=-1), decision.halt >= 0, following
+
+    parts = []
+    with jax.default_matmul_precision("highest"):
+        for first in range(0, len(flags), ROWS_AT_ONCE):
+            parts.append(ask(jnp.asarray(flags[first : first + ROWS_AT_ONCE], jnp.float32)))
+    return tuple(np.concatenate([np.asarray(part[i]) for part in parts]) for i in range(3))

@@ -1,0 +1,86 @@
+"""Programs by name or by file: the zoo that ships with the package, and what users have on disk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import lru_cache
+from importlib.resources import as_file, files
+from pathlib import Path
+
+from nram.errors import UsageError
+from nram.programs.files import read_program
+from nram.programs.ir import ORIGINS, Origin, Program
+from nram.programs.text import from_text
+
+
+@dataclass(frozen=True)
+class ZooEntry:
+    """A program of the zoo."""
+
+    name: str
+    origin: Origin
+    program: Program
+    has_weights: bool
+    """Whether the network it was extracted from ships with it."""
+
+    @property
+    def title(self) -> str:
+        return f"{self.name}@{self.origin}"
+
+
+def zoo_folder():
+    """The zoo, as a resource of the package: a folder per program, called NAME@ORIGIN."""
+    return files("nram").joinpath("zoo")
+
+
+@lru_cache(maxsize=1)
+def zoo_entries() -> tuple[ZooEntry, ...]:
+    """All programs of the zoo, by name, and of one name in the order in which a bare name chooses."""
+    entries = []
+    for folder in zoo_folder().iterdir():
+        name, at, origin = folder.name.partition("@")
+        if at and origin in ORIGINS:
+            text = folder.joinpath("program.nram").read_text()
+            program = from_text(text, f"zoo program {folder.name}")
+            entries.append(ZooEntry(name, origin, program, folder.joinpath("weights.safetensors").is_file()))
+    return tuple(sorted(entries, key=lambda entry: (entry.name, ORIGINS.index(entry.origin))))
+
+
+def zoo_weights(entry: ZooEntry):
+    """A context manager that gives the path of an entry's weights."""
+    if not entry.has_weights:
+        raise UsageError(f"{entry.title} has no weights: it was {entry.origin}")
+    return as_file(zoo_folder().joinpath(entry.title, "weights.safetensors"))
+
+
+def load_program(name_or_path: str | Path) -> Program:
+    """A program of the zoo by its name (`copy`, `copy@trained`), or the one in a file.
+
+    A name that the zoo has means the zoo's program, whatever lies in the current folder; write ./copy for a file.
+    """
+    words = str(name_or_path)
+    if isinstance(name_or_path, str):
+        name, at, origin = words.partition("@")
+        matching = [entry for entry in zoo_entries() if entry.name == name]
+        if matching and not at:
+            return matching[0].program
+        for entry in matching:
+            if entry.origin == origin:
+                return entry.program
+        if matching and not Path(words).exists():
+            have = ", ".join(entry.title for entry in matching)
+            raise UsageError(f"the zoo has no {words}: it has {have}")
+    path = Path(name_or_path)
+    if path.is_dir():
+        if (path / "run.json").is_file():
+            raise UsageError(f"{path} is a training run: 'nram extract {path}' makes a program from it")
+        raise UsageError(f"{path} is a folder: name a program file")
+    if not path.exists():
+        names = sorted({entry.name for entry in zoo_entries()})
+        near = get_close_matches(words.lower(), names)
+        hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        raise UsageError(
+            f"there is no program '{words}': no such file, and the zoo has {', '.join(names) or 'nothing'}{hint}"
+        )
+    return read_program(path)
