@@ -10,10 +10,10 @@ import sys
 from typing import NoReturn
 
 from nram import __version__
-from nram.cli import bench, eval, sample, tasks, train
+from nram.cli import bench, draw, eval, extract, run, sample, show, simplify, tasks, trace, train, zoo
 from nram.errors import NramError
 
-VERBS = (tasks, sample, train, eval, bench)
+VERBS = (tasks, sample, train, eval, extract, simplify, show, run, trace, draw, zoo, bench)
 
 
 class _Parser(argparse.ArgumentParser):

@@ -45,8 +45,7 @@ def jax_seed(text: str) -> int:
 
 
 def print_json(value: Any) -> None:
-    json.dump(value, sys.stdout)
-    sys.stdout.write("\n")
+    sys.stdout.write(json.dumps(value) + "\n")  # json.dump would write number by number
 
 
 def table(rows: list[list[str]]) -> str:

@@ -128,7 +128,7 @@ class _Builder:
         return Circuit(
             place=place,
             title=f"when {conditions}" if conditions else "always" if alone else "otherwise",
-            ending="halt" if self.row.halt else f"next state {self.row.next_state}" if going else "",
+            ending="halt" if self.row.halt else f"state {self.row.next_state}" if going else "",
             halts=self.row.halt,
             parts=tuple(self.parts),
             remarks=tuple(remarks),

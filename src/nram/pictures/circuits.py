@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from html import escape
 
 from nram.errors import UsageError
@@ -16,12 +17,12 @@ from nram.pictures.circuit_graph import Circuit, Part, circuit_of
 from nram.pictures.layout import Box, Drawing, Point, Wire, assign_layers, draw
 from nram.programs.ir import Program
 
-MAX_OPERATIONS = 150  # in a circuit that is drawn; graphviz takes any
+MAX_OPERATIONS = 100  # in a circuit that is drawn; graphviz takes any
 MAX_ROWS = 300  # in one picture
 
 LETTER = 8.0  # the width of a letter of a module's name, amply
 PORT = 20  # between the inputs of a box
-CONSTANT = 27  # of room left of a box for the constants it takes
+CONSTANT = 31  # of room left of a box for the constants it takes
 MARGIN = 18.0
 
 STYLE = """
@@ -97,7 +98,7 @@ def _figure(circuit: Circuit) -> _Figure:
         y += 20
     figure.height = y + 2
     if circuit.parts:
-        _draw_parts(figure, circuit.parts, figure.height)
+        _draw_parts(figure, layout_of(circuit.parts), figure.height)
     else:
         figure.text(0, figure.height + 10, "nothing changes", "small", letter=6.5)
         figure.height += 16
@@ -121,16 +122,51 @@ def _ending(figure: _Figure, circuit: Circuit, y: float) -> None:
     figure.width = max(figure.width, wide)
 
 
-def layout_of(parts: Sequence[Part]) -> tuple[list[Box], list[Wire], Drawing]:
-    """Where the parts of a circuit stand. A box's width includes the room for its constants, at its left."""
+@dataclass(frozen=True)
+class Layout:
+    """Where the parts of a circuit stand. A box includes room for constants at its left."""
+
+    parts: tuple[Part, ...]
+    boxes: tuple[Box, ...]
+    wires: tuple[Wire, ...]
+    drawing: Drawing
+
+
+def layout_of(parts: Sequence[Part]) -> Layout:
+    """A layout of these parts; the inputs of modules that do not care for their order may be exchanged."""
     modules = sum(part.kind == "module" for part in parts)
     if modules > MAX_OPERATIONS:
         raise UsageError(
             f"a row of {modules} operations is too large for a picture (at most {MAX_OPERATIONS}): "
             "write it for graphviz (--out FILE.dot) or read it with 'nram show'"
         )
+    layout = _laid_out(tuple(parts))
+    exchanged = tuple(_without_twist(layout, number) for number in range(len(parts)))
+    return layout if exchanged == layout.parts else _laid_out(exchanged)
+
+
+def _laid_out(parts: tuple[Part, ...]) -> Layout:
+    layers = _layers(parts)
+    widest = max((len(part.name) for part in parts if part.kind != "module"), default=0)
+    boxes = []
+    for number, part in enumerate(parts):
+        width = LETTER * (len(part.name) if part.kind == "module" else widest + 1) + 20 + 12 * _has_labels(part)
+        height = 30 if len(part.inputs) < 2 else 24 + PORT * (len(part.inputs) - 1)
+        inputs = tuple((height - PORT * (len(part.inputs) - 1)) / 2 + PORT * i for i in range(len(part.inputs)))
+        rank = None if part.kind == "module" else number
+        boxes.append(Box(width + _room(parts, part), height, inputs, layers[number], rank))
+    wires = [
+        Wire(given.source, number, port)
+        for number, part in enumerate(parts)
+        for port, given in enumerate(part.inputs)
+        if given.source is not None
+    ]
+    return Layout(parts, tuple(boxes), tuple(wires), draw(boxes, wires))
+
+
+def _layers(parts: Sequence[Part]) -> list[int]:
     before = sum(part.kind == "before" for part in parts)
-    end = before + modules  # stands for all the registers after the step: they share the last layer
+    end = sum(part.kind != "after" for part in parts)  # stands for all registers after the step: they share a layer
     pairs = [
         (given.source, min(number, end))
         for number, part in enumerate(parts)
@@ -139,25 +175,11 @@ def layout_of(parts: Sequence[Part]) -> tuple[list[Box], list[Wire], Drawing]:
     ]
     arcs = [(a, b, 1) for a, b in pairs] + [(number, end, 1) for number in range(end)] + _memory_order(parts)
     layers = assign_layers(end + 1, before, arcs, pairs)
-    widest = max((len(part.name) for part in parts if part.kind != "module"), default=0)
-    boxes = []
-    for number, part in enumerate(parts):
-        width = LETTER * (len(part.name) if part.kind == "module" else widest + 1) + 20 + 12 * _has_labels(part)
-        height = 30 if len(part.inputs) < 2 else 24 + PORT * (len(part.inputs) - 1)
-        inputs = tuple((height - PORT * (len(part.inputs) - 1)) / 2 + PORT * i for i in range(len(part.inputs)))
-        rank = None if part.kind == "module" else number
-        boxes.append(Box(width + _room_for_constants(part), height, inputs, layers[min(number, end)], rank))
-    wires = [
-        Wire(given.source, number, port)
-        for number, part in enumerate(parts)
-        for port, given in enumerate(part.inputs)
-        if given.source is not None
-    ]
-    return boxes, wires, draw(boxes, wires)
+    return [layers[min(number, end)] for number in range(len(parts))]
 
 
 def _memory_order(parts: Sequence[Part]) -> list[tuple[int, int, int]]:
-    """What is read after a write, or written after one, stands right of it; a write not left of what was read."""
+    """What is read or written after a write stands right of it; a write stands not left of what was read before."""
     accesses = [(number, part.memory == "writes") for number, part in enumerate(parts) if part.memory != "nothing"]
     return [
         (a, b, 1 if a_writes else 0)
@@ -167,35 +189,51 @@ def _memory_order(parts: Sequence[Part]) -> list[tuple[int, int, int]]:
     ]
 
 
+def _without_twist(layout: Layout, number: int) -> Part:
+    """The part with its two inputs exchanged if their wires cross just before it and the order does not matter."""
+    part = layout.parts[number]
+    wires = [i for i, wire in enumerate(layout.wires) if wire.target == number]
+    if len(wires) != 2 or _has_labels(part):
+        return part
+    upper, lower = (_last_height(layout.drawing.paths[i]) for i in wires)
+    return replace(part, inputs=part.inputs[::-1]) if upper > lower else part
+
+
+def _last_height(path: Sequence[Point]) -> float:
+    """The height from which a wire bends to its end."""
+    return next((point.y for point in reversed(path) if point.y != path[-1].y), path[-1].y)
+
+
 def _has_labels(part: Part) -> bool:
     return any(given.label for given in part.inputs)
 
 
-def _room_for_constants(part: Part) -> int:
-    return CONSTANT if any(given.source is None for given in part.inputs) else 0
+def _room(parts: Sequence[Part], part: Part) -> int:
+    """For constants, left of a box. The registers after the step keep in line, so all have it if one needs it."""
+    alike = [part] if part.kind == "module" else [other for other in parts if other.kind == part.kind]
+    return CONSTANT if any(given.source is None for other in alike for given in other.inputs) else 0
 
 
-def _draw_parts(figure: _Figure, parts: Sequence[Part], top: float) -> None:
-    boxes, wires, drawing = layout_of(parts)
+def _draw_parts(figure: _Figure, layout: Layout, top: float) -> None:
+    parts, drawing = layout.parts, layout.drawing
     by_source: dict[int, list[str]] = {}
-    for wire, path, fresh in zip(wires, drawing.paths, drawing.fresh, strict=True):
-        room = _room_for_constants(parts[wire.target])
-        points = [*path[fresh:-1], Point(path[-1].x + room, path[-1].y)]
-        kept = " kept" if parts[wire.target].kept else ""
+    for wire, path, fresh in zip(layout.wires, drawing.paths, drawing.fresh, strict=True):
+        target = parts[wire.target]
+        points = [*path[fresh:-1], Point(path[-1].x + _room(parts, target), path[-1].y)]
+        kept = " kept" if target.kept else ""
         line = f'<path class="wire{kept}" marker-end="url(#arrow{kept.strip()})" d="{_line(points, top)}"/>'
         by_source.setdefault(wire.source, []).append(line)
-    for point in drawing.branches:
-        figure.elements.append(f'<circle class="branch" cx="{_n(point.x)}" cy="{_n(point.y + top)}" r="2.4"/>')
     for lines in by_source.values():
         figure.elements += ['<g class="source">', *lines, "</g>"]
-    for part, box, corner in zip(parts, boxes, drawing.corners, strict=True):
-        _draw_part(figure, part, box, Point(corner.x, corner.y + top))
+    for point in drawing.branches:
+        figure.elements.append(f'<circle class="branch" cx="{_n(point.x)}" cy="{_n(point.y + top)}" r="2.4"/>')
+    for part, box, corner in zip(parts, layout.boxes, drawing.corners, strict=True):
+        _draw_part(figure, part, box, Point(corner.x, corner.y + top), _room(parts, part))
     figure.width = max(figure.width, drawing.width)
     figure.height = top + drawing.height + 4
 
 
-def _draw_part(figure: _Figure, part: Part, box: Box, corner: Point) -> None:
-    room = _room_for_constants(part)
+def _draw_part(figure: _Figure, part: Part, box: Box, corner: Point, room: int) -> None:
     x, wide = corner.x + room, box.width - room
     kind = part.memory if part.kind == "module" else "register"
     round_ = 4 if part.kind == "module" else 15
@@ -213,7 +251,7 @@ def _draw_part(figure: _Figure, part: Part, box: Box, corner: Point) -> None:
         if given.label:
             figure.text(x + 6, y + 4, given.label, "argument")
         if given.source is None:
-            centre = corner.x + 8
+            centre = corner.x + 12
             figure.elements.append(
                 f'<path class="wire" marker-end="url(#arrow)" d="M{_n(centre + 8)} {_n(y)}H{_n(x)}"/>'
                 f'<circle class="constant" cx="{_n(centre)}" cy="{_n(y)}" r="8"/>'
@@ -284,8 +322,8 @@ def circuit_dot(program: Program, state: int, row: int) -> str:
 def program_dot(program: Program) -> str:
     """All rows of a program, each in a cluster of its own."""
     lines = [f"digraph {_quoted(program.name)} {{", *_DOT_STYLE, f"  label={_quoted(program.name)};"]
-    for state, rows in enumerate(program.states):
-        for row in range(len(rows)):
+    for state, rows in reversed(list(enumerate(program.states))):  # graphviz begins at the bottom
+        for row in reversed(range(len(rows))):
             circuit = circuit_of(program, state, row)
             lines += [f"  subgraph {_quoted(f'cluster {state}:{row + 1}')} {{"]
             lines += [f"    label={_quoted(_heading(circuit))};", *_dot_parts(circuit, f"{state}:{row + 1} ", "    ")]

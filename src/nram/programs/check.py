@@ -14,6 +14,7 @@ from nram.programs.ir import (
     MAX_ROWS,
     MAX_SIZE,
     MAX_STATES,
+    MAX_TOTAL_OPERATIONS,
     METHODS,
     MODULES,
     ORIGINS,
@@ -32,6 +33,10 @@ from nram.programs.ir import (
 )
 from nram.tasks.base import StepLimit
 
+VALUES = get_args(Value)
+MAX_ENTRIES = 1000  # of 'made' and of 'verified'
+MAX_LIMITS = 20
+
 
 def find_problems(program: Program) -> list[str]:
     """Everything that is wrong with a program, in words; empty if nothing is."""
@@ -42,25 +47,26 @@ def find_problems(program: Program) -> list[str]:
     count = len(program.registers)
     if not 1 <= count <= MAX_REGISTERS:
         return [*problems, f"it has {count} registers: there must be 1 to {MAX_REGISTERS}"]
-    problems += register_problems(program.registers)
+    problems += _register_problems(program.registers)
     if not 1 <= len(program.states) <= MAX_STATES:
         return [*problems, f"it has {len(program.states)} states: there must be 1 to {MAX_STATES}"]
     if program.rows > MAX_ROWS:
         return [*problems, f"it has {program.rows} rows: there may be {MAX_ROWS}"]
+    if program.operations > MAX_TOTAL_OPERATIONS:
+        return [*problems, f"it has {program.operations} operations: there may be {MAX_TOTAL_OPERATIONS}"]
     for number, rows in enumerate(program.states):
-        before = len(problems)
         for place, row in enumerate(rows):
             problems += [f"{_place(number, place)}: {problem}" for problem in _row_problems(program, row)]
-        if len(problems) == before:
+        if all(len(row.when) == count for row in rows):
             missed = _uncovered([row.when for row in rows], count)
             if missed is not None:
                 problems.append(f"state {number}: no row applies when {describe(program.registers, missed)}")
-    if not problems:
+    if not problems and program.verified:
         problems = _stale_evidence(program)
     return problems
 
 
-def register_problems(names: Sequence[str]) -> list[str]:
+def _register_problems(names: Sequence[str]) -> list[str]:
     """What is wrong with the names of registers."""
     problems = [
         f"{shown(name)} is no name for a register: use a word of letters, digits and _ "
@@ -78,6 +84,9 @@ def _header_problems(program: Program) -> list[str]:
         problems.append(f"{shown(program.name)} is no name for a program: use visible characters in one line")
     if program.task is not None and not is_plain(program.task):
         problems.append(f"{shown(program.task)} is no name for a task: use visible characters in one line")
+    for what, entries in (("made", program.made), ("verified", program.verified)):
+        if len(entries) > MAX_ENTRIES:
+            return [*problems, f"'{what}' has {len(entries)} entries: there may be {MAX_ENTRIES}"]
     for key, value in program.made:
         if not is_plain(key) or ":" in key or not is_plain(value):
             problems.append(
@@ -110,7 +119,8 @@ def _evidence_problems(evidence: Evidence) -> list[str]:
             problems.append(f"{what} is {shown(pair)}, not the smallest and the largest")
     if evidence.instances is not None and not 0 <= evidence.instances <= MAX_INSTANCES:
         problems.append(f"instances is {shown(evidence.instances)}, not a number of inputs")
-    if not evidence.limits or not all(re.fullmatch(r"[A-Za-z0-9+]{1,40}", limit) for limit in evidence.limits):
+    known = [limit for limit in evidence.limits if re.fullmatch(r"[A-Za-z0-9+]{1,40}", limit)]
+    if not 1 <= len(known) == len(evidence.limits) <= MAX_LIMITS:
         problems.append(f"limits is {shown(evidence.limits)}: name them like T, 2T, 20n+200 or every")
     return problems
 
@@ -129,7 +139,7 @@ def _row_problems(program: Program, row: Row) -> list[str]:
     if len(row.operations) > MAX_OPERATIONS:
         problems.append(f"it has {len(row.operations)} operations: there may be {MAX_OPERATIONS}")
     if not 0 <= row.next_state < len(program.states):
-        problems.append(f"it goes on in state {row.next_state}, which does not exist")
+        problems.append(f"it goes on in state {shown(row.next_state)}, which does not exist")
     for number, operation in enumerate(row.operations):
         module = MODULES.get(operation.module)
         if module is None:
@@ -155,7 +165,7 @@ def _value_problem(value: Value, registers: int, outputs: int) -> str | None:
         case Register(index) if not 0 <= index < registers:
             return f"a wire from register {shown(index + 1)}, and there are {registers}"
         case Output(index) if not 0 <= index < outputs:
-            return f"a wire from o{shown(index + 1)}, which is no output before it"
+            return f"a wire from output {shown(index + 1)}, and no operation before has that number"
         case Constant(number) if number not in (0, 1, 2):
             return f"the constant {shown(number)}: only 0, 1 and 2 exist, larger ones are made by INC and ADD"
     return None
@@ -192,66 +202,78 @@ def _stale_evidence(program: Program) -> list[str]:
     ]
 
 
+class _Types:
+    """Collects parts that are not of the type they must have."""
+
+    def __init__(self) -> None:
+        self.problems: list[str] = []
+
+    def check(self, value: Any, kind: type | tuple[type, ...], what: str, where: str = "") -> bool:
+        if isinstance(value, kind) and not (kind is int and isinstance(value, bool)):
+            return True
+        kinds = kind if isinstance(kind, tuple) else (kind,)
+        wanted = " or ".join("None" if one is type(None) else one.__name__ for one in kinds)
+        self.problems.append(f"{where}{what} is {shown(value)}, not of type {wanted}")
+        return False
+
+    def check_all(self, values: Any, kind: type | tuple[type, ...], what: str, one: str, where: str = "") -> bool:
+        """A tuple of values of one kind."""
+        if not self.check(values, tuple, what, where):
+            return False
+        return not [value for value in values if not self.check(value, kind, one, where)]
+
+
 def _wrong_types(program: Program) -> list[str]:
     """Parts that are not of the type they must have: later checks rely on it."""
-    problems: list[str] = []
-
-    def check(value: Any, kind: type | tuple[type, ...], what: str) -> bool:
-        right = isinstance(value, kind) and not (kind is int and isinstance(value, bool))
-        if not right:
-            kinds = kind if isinstance(kind, tuple) else (kind,)
-            wanted = " or ".join("None" if one is type(None) else one.__name__ for one in kinds)
-            problems.append(f"{what} is {shown(value)}, not of type {wanted}")
-        return right
-
-    def check_all(values: Any, kind: type | tuple[type, ...], what: str, one: str) -> bool:
-        return check(values, tuple, what) and not [value for value in values if not check(value, kind, one)]
-
-    check_all(program.registers, str, "the registers", "the name of a register")
-    check(program.name, str, "the name")
-    check(program.task, (str, type(None)), "the task")
-    check(program.origin, str, "the origin")
-    check(program.needs_limit, bool, "needs_limit")
-    if check(program.limit, (StepLimit, type(None)), "the limit") and program.limit is not None:
-        check(program.limit.per_item, int, "the limit's share of n")
-        check(program.limit.constant, int, "the limit's constant")
-    if check(program.made, tuple, "made"):
+    types = _Types()
+    types.check_all(program.registers, str, "registers", "the name of a register")
+    types.check(program.name, str, "the name")
+    types.check(program.task, (str, type(None)), "the task")
+    types.check(program.origin, str, "the origin")
+    types.check(program.needs_limit, bool, "needs_limit")
+    if types.check(program.limit, (StepLimit, type(None)), "the limit") and program.limit is not None:
+        types.check(program.limit.per_item, int, "the limit's share of n")
+        types.check(program.limit.constant, int, "the limit's constant")
+    if types.check(program.made, tuple, "made"):
         for pair in program.made:
-            if check_all(pair, str, "a pair of 'made'", "a part of 'made'") and len(pair) != 2:
-                problems.append(f"'made' has {shown(pair)}, which is no pair")
-    if check_all(program.verified, Evidence, "verified", "an entry of verified"):
+            if types.check_all(pair, str, "a pair of 'made'", "a part of 'made'") and len(pair) != 2:
+                types.problems.append(f"'made' has {shown(pair)}, which is no pair")
+    if types.check_all(program.verified, Evidence, "verified", "an entry of verified"):
         for number, evidence in enumerate(program.verified):
-            where = f"verified, entry {number + 1}: "
-            check(evidence.method, str, where + "the method")
-            check(evidence.task, str, where + "the task")
-            check_all(evidence.complexity, int, where + "complexity", where + "a part of complexity")
-            if evidence.extra_memory is not None:
-                check_all(evidence.extra_memory, int, where + "extra_memory", where + "a part of extra_memory")
-            if evidence.instances is not None:
-                check(evidence.instances, int, where + "instances")
-            check_all(evidence.limits, str, where + "limits", where + "a limit")
-            check(evidence.halts, bool, where + "halts")
-            check(evidence.fingerprint, str, where + "the fingerprint")
-    if not check(program.states, tuple, "the states"):
-        return problems
-    for number, rows in enumerate(program.states):
-        if not check(rows, tuple, f"state {number}"):
-            continue
-        for place, row in enumerate(rows):
-            where = _place(number, place)
-            if not check(row, Row, where):
-                continue
-            check_all(row.when, (bool, type(None)), f"{where}: when", f"{where}: a condition")
-            check(row.halt, bool, f"{where}: halt")
-            check(row.next_state, int, f"{where}: the next state")
-            new = check_all(row.registers, get_args(Value), f"{where}: registers", f"{where}: a new value")
-            values = list(row.registers) if new else []
-            if check_all(row.operations, Operation, f"{where}: operations", f"{where}: an operation"):
-                for operation in row.operations:
-                    check(operation.module, str, f"{where}: a module")
-                    what = f"{where}: the arguments of {shown(operation.module)}"
-                    if check_all(operation.arguments, get_args(Value), what, f"{where}: an argument"):
-                        values += operation.arguments
-            for value in values:
-                check(value.value if isinstance(value, Constant) else value.index, int, f"{where}: a wire's number")
-    return problems
+            _check_evidence(types, evidence, f"verified, entry {number + 1}: ")
+    if types.check(program.states, tuple, "states"):
+        for number, rows in enumerate(program.states):
+            if types.check(rows, tuple, f"state {number}"):
+                for place, row in enumerate(rows):
+                    if types.check(row, Row, _place(number, place)):
+                        _check_row(types, row, f"{_place(number, place)}: ")
+    return types.problems
+
+
+def _check_evidence(types: _Types, evidence: Evidence, where: str) -> None:
+    types.check(evidence.method, str, "the method", where)
+    types.check(evidence.task, str, "the task", where)
+    types.check_all(evidence.complexity, int, "complexity", "a part of complexity", where)
+    if evidence.extra_memory is not None:
+        types.check_all(evidence.extra_memory, int, "extra_memory", "a part of extra_memory", where)
+    if evidence.instances is not None:
+        types.check(evidence.instances, int, "instances", where)
+    types.check_all(evidence.limits, str, "limits", "a limit", where)
+    types.check(evidence.halts, bool, "halts", where)
+    types.check(evidence.fingerprint, str, "the fingerprint", where)
+
+
+def _check_row(types: _Types, row: Row, where: str) -> None:
+    types.check_all(row.when, (bool, type(None)), "when", "a condition", where)
+    types.check(row.halt, bool, "halt", where)
+    types.check(row.next_state, int, "the next state", where)
+    values: list[Value] = []
+    if types.check_all(row.registers, VALUES, "registers", "a new value", where):
+        values += row.registers
+    if types.check_all(row.operations, Operation, "operations", "an operation", where):
+        for operation in row.operations:
+            types.check(operation.module, str, "a module", where)
+            if types.check_all(operation.arguments, VALUES, "the arguments", "an argument", where):
+                values += operation.arguments
+    for value in values:
+        types.check(value.value if isinstance(value, Constant) else value.index, int, "a wire's number", where)

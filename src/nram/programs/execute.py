@@ -9,7 +9,7 @@ import numpy as np
 
 from nram.errors import UsageError
 from nram.programs.interpret import interpret
-from nram.programs.ir import Program
+from nram.programs.ir import Program, shown
 from nram.programs.memory import default_max_steps, prepare_memory
 
 
@@ -18,7 +18,7 @@ class Result:
     """How a run ended. For a batch, every part has one entry for each memory."""
 
     memory: Any
-    """A list, or an array where one was given."""
+    """A list, or an array where one was given: of the same type, or of int32 if that cannot hold M - 1."""
     registers: Any
     steps: Any
     halted: Any
@@ -47,8 +47,8 @@ def execute(
     if cells.ndim == 1:
         return Result(_like(memory, cells), registers[0].tolist(), int(steps[0]), bool(halted[0]))
     if isinstance(memory, np.ndarray):
-        return Result(batch.astype(memory.dtype, copy=False), registers, steps, halted)
-    return Result(batch.tolist(), registers.tolist(), steps.tolist(), halted.tolist())
+        return Result(_like(memory, cells), registers, steps, halted)
+    return Result(cells.tolist(), registers.tolist(), steps.tolist(), halted.tolist())
 
 
 def check_max_steps(max_steps: int | None, size: int) -> int:
@@ -56,13 +56,14 @@ def check_max_steps(max_steps: int | None, size: int) -> int:
     if max_steps is None:
         return default_max_steps(size)
     if isinstance(max_steps, bool) or not isinstance(max_steps, (int, np.integer)) or max_steps < 0:
-        raise UsageError(f"max_steps is {max_steps!r}: give a whole number from 0 up")
+        raise UsageError(f"max_steps is {shown(max_steps)}: give a whole number from 0 up")
     if max_steps >= 2**62:
-        raise UsageError(f"max_steps is {max_steps}: give at most {2**62 - 1}")
+        raise UsageError(f"max_steps is {shown(max_steps)}: give at most {2**62 - 1}")
     return int(max_steps)
 
 
 def _like(given: Any, cells: np.ndarray) -> Any:
-    if isinstance(given, np.ndarray):
-        return cells.astype(given.dtype, copy=False)
-    return cells.tolist()
+    if not isinstance(given, np.ndarray):
+        return cells.tolist()
+    wide_enough = given.dtype.kind in "iu" and np.iinfo(given.dtype).max >= cells.shape[-1] - 1
+    return cells.astype(given.dtype, copy=False) if wide_enough else cells

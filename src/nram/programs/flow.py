@@ -7,7 +7,7 @@ shows which rows can never be reached.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -82,8 +82,11 @@ class Flow:
 def known_before(patterns: Sequence[Flags], place: int) -> Flags:
     """What is certain of the flags when this row applies: its conditions, and that no earlier row did."""
     known = list(patterns[place])
-    # An earlier row all of whose conditions hold but one shows that this one does not.
-    left = [pattern for pattern in patterns[:place] if not _excluded(pattern, known)]
+    if None not in known:
+        return tuple(known)
+    # An earlier row all of whose conditions hold but one shows that this one does not. In long tables, where every
+    # row would be compared with every other, only the first are asked.
+    left = [pattern for pattern in patterns[: min(place, 64)] if not _excluded(pattern, known)]
     while True:
         narrow = [pattern for pattern in left if len(_open(pattern, known)) == 1]
         if not narrow:
@@ -150,31 +153,24 @@ def _chain(rows: _Rows) -> Decision:
     return following
 
 
-def _places(decision: Decision) -> list[int]:
-    """The rows at the ends of a decision, each once."""
-    found: dict[int, None] = {}
+def tests_of(decision: Decision) -> Iterator[Test]:
+    """Every test of a decision, each once; the first comes first."""
     seen: set[int] = set()
     waiting = [decision]
     while waiting:
         node = waiting.pop()
-        if isinstance(node, int):
-            found[node] = None
-        elif id(node) not in seen:
-            seen.add(id(node))
-            waiting += [node.other, node.zero]
-    return list(found)
-
-
-def count_tests(decision: Decision, limit: int) -> int:
-    """How many tests a decision has; counting stops beyond the limit."""
-    seen: set[int] = set()
-    waiting = [decision]
-    while waiting and len(seen) <= limit:
-        node = waiting.pop()
         if not isinstance(node, int) and id(node) not in seen:
             seen.add(id(node))
+            yield node
             waiting += [node.other, node.zero]
-    return len(seen)
+
+
+def _places(decision: Decision) -> list[int]:
+    """The rows at the ends of a decision, each once."""
+    if isinstance(decision, int):
+        return [decision]
+    ends = (end for test in tests_of(decision) for end in (test.zero, test.other))
+    return list(dict.fromkeys(end for end in ends if isinstance(end, int)))
 
 
 def _open(pattern: Flags, known: Sequence[bool | None]) -> list[int]:

@@ -36,7 +36,7 @@ class Ending:
 
 def interpret(program: Program, memory: Sequence[int], max_steps: int) -> Ending:
     """Run until the program halts, at most `max_steps` steps. The memory is one of `prepare_memory`."""
-    machine = _Machine(program, memory)
+    machine = Machine(program, memory)
     halted = False
     steps = 0
     while not halted and steps < max_steps:
@@ -49,7 +49,7 @@ def interpret(program: Program, memory: Sequence[int], max_steps: int) -> Ending
 
 def trace(program: Program, memory: Sequence[int], max_steps: int) -> Iterator[Step | Ending]:
     """The same, telling every step; the ending comes last. The memory is copied at every step."""
-    machine = _Machine(program, memory)
+    machine = Machine(program, memory)
     halted = False
     steps = 0
     while not halted and steps < max_steps:
@@ -62,7 +62,9 @@ def trace(program: Program, memory: Sequence[int], max_steps: int) -> Iterator[S
     yield Ending(machine.memory, machine.registers, steps, halted)
 
 
-class _Machine:
+class Machine:
+    """A program amidst its run."""
+
     def __init__(self, program: Program, memory: Sequence[int]):
         self.program = program
         self.memory = list(memory)

@@ -37,8 +37,10 @@ MAX_REGISTERS = 16
 MAX_STATES = 1024
 MAX_ROWS = 1 << 16
 MAX_OPERATIONS = 1024  # in one row
+MAX_TOTAL_OPERATIONS = 1 << 21
 MAX_SIZE = 10**9 - 1  # of a limit's parts, a complexity, a memory size: nine digits, as the text form reads them
 MAX_INSTANCES = 10**12 - 1
+MAX_PROBLEMS = 1000  # whoever reads a file stops after so many
 
 Origin = Literal["trained", "repaired", "searched", "written"]
 ORIGINS: tuple[Origin, ...] = get_args(Origin)

@@ -54,6 +54,11 @@ def zoo_weights(entry: ZooEntry):
     return as_file(zoo_folder().joinpath(entry.title, "weights.safetensors"))
 
 
+def find_entry(name: str) -> ZooEntry | None:
+    """The entry that NAME or NAME@ORIGIN means."""
+    return next((entry for entry in zoo_entries() if name in (entry.name, entry.title)), None)
+
+
 def load_program(name_or_path: str | Path) -> Program:
     """A program of the zoo by its name (`copy`, `copy@trained`), or the one in a file.
 
@@ -61,16 +66,12 @@ def load_program(name_or_path: str | Path) -> Program:
     """
     words = str(name_or_path)
     if isinstance(name_or_path, str):
-        name, at, origin = words.partition("@")
-        matching = [entry for entry in zoo_entries() if entry.name == name]
-        if matching and not at:
-            return matching[0].program
-        for entry in matching:
-            if entry.origin == origin:
-                return entry.program
-        if matching and not Path(words).exists():
-            have = ", ".join(entry.title for entry in matching)
-            raise UsageError(f"the zoo has no {words}: it has {have}")
+        entry = find_entry(words)
+        if entry is not None:
+            return entry.program
+        same = [entry.title for entry in zoo_entries() if entry.name == words.partition("@")[0]]
+        if same and not Path(words).exists():
+            raise UsageError(f"the zoo has no {words}: it has {', '.join(same)}")
     path = Path(name_or_path)
     if path.is_dir():
         if (path / "run.json").is_file():

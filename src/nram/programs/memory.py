@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from nram.errors import UsageError
+from nram.programs.ir import shown
 
 LEAST_SIZE = 3  # so that 0, 1 and 2 exist
 LARGEST_SIZE = 2**31 - 1  # addresses are 32-bit integers
@@ -22,41 +25,36 @@ def prepare_memory(memory: Any, memory_size: int | None = None) -> np.ndarray:
     array = _as_array(memory)
     size = array.shape[-1]
     if memory_size is not None:
+        if not isinstance(memory_size, Integral) or isinstance(memory_size, bool):
+            raise UsageError(f"memory size is {shown(memory_size)}: give a whole number")
         if memory_size < size:
-            raise UsageError(f"the memory has {size} cells, and memory size {memory_size} is smaller: raise it")
-        size = memory_size
+            raise UsageError(f"the memory has {size} cells, and memory size {shown(memory_size)} is smaller: raise it")
+        size = int(memory_size)
     if size < LEAST_SIZE:
         raise UsageError(f"a memory of {size} cells is too small: it needs at least {LEAST_SIZE} (--memory-size pads)")
     if size > LARGEST_SIZE:
-        raise UsageError(f"a memory of {size} cells is too large: at most {LARGEST_SIZE} can be addressed")
+        raise UsageError(f"a memory of {shown(size)} cells is too large: at most {LARGEST_SIZE} can be addressed")
     _check_values(array, size)
-    padded = np.zeros((*array.shape[:-1], size), np.int32)
+    try:
+        padded = np.zeros((*array.shape[:-1], size), np.int32)
+    except MemoryError:
+        many = f"{len(array)} memories" if array.ndim == 2 else "a memory"
+        raise UsageError(f"this machine cannot hold {many} of {size} cells") from None
     padded[..., : array.shape[-1]] = array
     return padded
 
 
 def _as_array(memory: Any) -> np.ndarray:
-    if not isinstance(memory, np.ndarray):
-        memory = list(memory)
-        if any(isinstance(row, (list, tuple, np.ndarray)) for row in memory):
-            lengths = [len(row) if isinstance(row, (list, tuple, np.ndarray)) else None for row in memory]
-            if len(set(lengths)) > 1:
-                odd = next(i for i, length in enumerate(lengths) if length != lengths[0])
-                raise UsageError(
-                    f"the memories of a batch must be of one size: the first has {lengths[0]} cells, number "
-                    f"{odd + 1} has {lengths[odd]}; pad them with zeros or run them one by one"
-                )
-    if not isinstance(memory, np.ndarray) and not memory:
-        raise UsageError("the memory is empty: give its cells")
+    if isinstance(memory, np.ndarray) and memory.dtype == object and memory.ndim:
+        memory = memory.tolist()
+    if not hasattr(memory, "__array__"):
+        memory = _as_lists(memory)
     try:
         array = np.asarray(memory)
     except (ValueError, OverflowError) as error:
         raise UsageError(f"this is no memory of whole numbers: {error}") from None
-    if array.dtype == object:  # integers beyond 64 bits, or something that is no number
-        cells = [cell for cell in array.ravel() if not isinstance(cell, int)]
-        if not cells:
-            raise UsageError("the memory holds a number beyond 64 bits: values must lie in 0..M-1")
-        raise UsageError(f"the memory holds {cells[0]!r:.40}: its cells are whole numbers")
+    if array.dtype == object:
+        raise UsageError("the memory holds a number beyond 64 bits: values must lie in 0..M-1")
     if array.dtype.kind not in "iu":
         raise UsageError(f"the memory is of type {array.dtype}: its cells are whole numbers")
     if array.ndim not in (1, 2):
@@ -64,15 +62,51 @@ def _as_array(memory: Any) -> np.ndarray:
     return array
 
 
+def _as_lists(memory: Any) -> list[Any]:
+    """The cells, or the memories of a batch, each looked at: NumPy would take True for 1 and 1 for '1' or 1.0."""
+    if isinstance(memory, (str, bytes, dict, set, frozenset)) or not isinstance(memory, Iterable):
+        raise UsageError(f"the memory is {shown(memory)}: give a list of whole numbers, or a batch of such lists")
+    cells = list(memory)
+    if not cells:
+        raise UsageError("the memory is empty: give its cells")
+    if not any(_is_row(cell) for cell in cells):
+        _check_cells(cells, "")
+        return cells
+    for number, row in enumerate(cells):
+        if not _is_row(row):
+            raise UsageError(f"number {number + 1} of the batch is {shown(row)}, not a memory")
+        if len(row) != len(cells[0]):
+            raise UsageError(
+                f"the memories of a batch must be of one size: the first has {len(cells[0])} cells, number "
+                f"{number + 1} has {len(row)}; pad them with zeros or run them one by one"
+            )
+        if not len(row):
+            raise UsageError(f"memory {number + 1} is empty: give its cells")
+        if not isinstance(row, np.ndarray):
+            _check_cells(row, f" of memory {number + 1}")
+    return cells
+
+
+def _is_row(cell: Any) -> bool:
+    return isinstance(cell, (list, tuple)) or (isinstance(cell, np.ndarray) and cell.ndim > 0)
+
+
+def _check_cells(cells: Sequence[Any], where: str) -> None:
+    for place, cell in enumerate(cells):
+        if type(cell) is not int and (isinstance(cell, bool) or not isinstance(cell, Integral)):
+            raise UsageError(f"cell {place}{where} is {shown(cell)}: the cells of a memory are whole numbers")
+
+
 def _check_values(array: np.ndarray, size: int) -> None:
     if array.size == 0 or (array.min() >= 0 and array.max() < size):
         return
     wrong = np.argwhere((array < 0) | (array >= size))
-    shown = ", ".join(f"{array[tuple(place)]} in {_cell(place)}" for place in wrong[:5])
+    parts = ", ".join(f"{array[tuple(place)]} in {_cell(place)}" for place in wrong[:5])
     more = f" and {len(wrong) - 5} more" if len(wrong) > 5 else ""
     largest = int(array.max())
-    hint = f"; a memory of {largest + 1} cells could hold them (--memory-size)" if array.min() >= 0 else ""
-    raise UsageError(f"values must lie in 0..{size - 1} in a memory of {size} cells: {shown}{more}{hint}")
+    could = array.min() >= 0 and largest < LARGEST_SIZE
+    hint = f"; a memory of {largest + 1} cells could hold them (--memory-size)" if could else ""
+    raise UsageError(f"values must lie in 0..{size - 1} in a memory of {size} cells: {parts}{more}{hint}")
 
 
 def _cell(place: np.ndarray) -> str:

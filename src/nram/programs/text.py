@@ -22,11 +22,17 @@ A '#' begins a comment below the header.
 
 from __future__ import annotations
 
+import contextlib
 import re
+from typing import NoReturn
 
 from nram.programs.ir import (
     CONSTANTS,
     KEYWORDS,
+    MAX_PROBLEMS,
+    MAX_REGISTERS,
+    MAX_ROWS,
+    MAX_TOTAL_OPERATIONS,
     MODULES,
     Constant,
     Evidence,
@@ -43,7 +49,7 @@ from nram.tasks.base import StepLimit
 
 VERSION = 1
 FIRST_LINE = re.compile(r"nram program (\S+)")
-MAX_CHARACTERS = 1 << 24
+MAX_CHARACTERS = 1 << 26
 
 
 # ---- printing
@@ -113,7 +119,7 @@ def limit_to_text(limit: StepLimit) -> str:
 
 def limit_from_text(text: str) -> StepLimit | None:
     """The limit so written, or None if it is none."""
-    found = re.fullmatch(r"(?:(\d{0,9})n)?(?:(?(1)\+|)(\d{1,9}))?", text)
+    found = re.fullmatch(r"(?:([0-9]{0,9})n)?(?:(?(1)\+|)([0-9]{1,9}))?", text)
     if not text or found is None:
         return None
     per_item = 0 if found[1] is None else int(found[1] or 1)
@@ -131,8 +137,9 @@ def _evidence_to_text(evidence: Evidence) -> str:
 
 
 _EVIDENCE = re.compile(
-    r"(exhaustive|symbolic|random) task=(\S+) n=(\d{1,9})\.\.(\d{1,9}) M=(?:every|\+(\d{1,9})\.\.\+(\d{1,9}))"
-    r"(?: instances=(\d{1,12}))? limits=(\S+) halts=(yes|no) program=([0-9a-f]+)"
+    r"(exhaustive|symbolic|random) task=(\S+) n=([0-9]{1,9})\.\.([0-9]{1,9}) "
+    r"M=(?:every|\+([0-9]{1,9})\.\.\+([0-9]{1,9}))(?: instances=([0-9]{1,12}))? "
+    r"limits=(\S+) halts=(yes|no) program=([0-9a-f]+)"
 )
 
 
@@ -162,10 +169,17 @@ def is_text_form(text: str) -> bool:
 
 def from_text(text: str, where: str = "the text") -> Program:
     """The program of a text form; a ProgramError that names every problem with its line otherwise."""
-    parser = _Parser(where)
     if len(text) > MAX_CHARACTERS:
         raise ProgramError([f"it has {len(text)} characters: there may be {MAX_CHARACTERS}"], where)
-    return parser.parse(text)
+    parser = _Parser()
+    with contextlib.suppress(_Enough):
+        parser.parse(text)
+        return parser.program()
+    raise ProgramError(parser.problems, where)
+
+
+class _Enough(Exception):
+    """Nothing more can be read, or too much is wrong for it to be of use."""
 
 
 class _OpenRow:
@@ -178,16 +192,21 @@ class _OpenRow:
         self.new: dict[int, Value] = {}
         self.count = registers
         self.halt = False
-        self.next_state = state
+        self.state = state
+        self.next_state: int | None = None
+        self.next_line = 0
 
     def closed(self) -> Row:
         new = tuple(self.new.get(i, Register(i)) for i in range(self.count))
-        return Row(self.when, tuple(self.operations), new, self.halt, self.next_state)
+        onwards = self.state if self.next_state is None else self.next_state
+        return Row(self.when, tuple(self.operations), new, self.halt, onwards)
 
 
 class _Parser:
-    def __init__(self, where: str):
-        self.where = where
+    """Reads all lines and collects what is wrong. What is wrong is replaced by something harmless, so that the rest
+    can be judged too."""
+
+    def __init__(self) -> None:
         self.problems: list[str] = []
         self.line = 0
         self.header: dict[str, str] = {}
@@ -196,41 +215,48 @@ class _Parser:
         self.registers: tuple[str, ...] = ()
         self.states: list[list[_OpenRow]] = []
         self.row: _OpenRow | None = None
+        self.rows = 0
+        self.operations = 0
 
-    def parse(self, text: str) -> Program:
+    def parse(self, text: str) -> None:
         lines = text.splitlines()
         while self.line < len(lines) and not lines[self.line].strip():
             self.line += 1
         found = FIRST_LINE.fullmatch(lines[self.line].strip()) if self.line < len(lines) else None
         if found is None:
-            raise ProgramError([f"the first line must be 'nram program {VERSION}'"], self.where)
-        if found[1] != str(VERSION):
-            raise ProgramError([f"it is of version {found[1]}, and this nram reads version {VERSION}"], self.where)
+            self._hopeless(f"the first line must be 'nram program {VERSION}'")
+        elif found[1] != str(VERSION):
+            self._hopeless(f"it is of version {found[1]:.40}, and this nram reads version {VERSION}")
         for number in range(self.line + 1, len(lines)):
             self.line = number
             line = lines[number].strip()
             if line and not line.startswith("#"):
                 if self.registers:
-                    self._body(line.split("#")[0].strip())
+                    self._body(line.partition("#")[0].strip())
                 else:
                     self._header(line)
         if not self.registers:
             self._wrong("there is no line 'registers: r1 r2 ...'", everywhere=True)
         elif not self.states:
             self._wrong("there are no rows", everywhere=True)
-        return self._finished()
 
     def _wrong(self, problem: str, everywhere: bool = False) -> None:
         self.problems.append(problem if everywhere else f"line {self.line + 1}: {problem}")
+        if len(self.problems) >= MAX_PROBLEMS:
+            raise _Enough
+
+    def _hopeless(self, problem: str) -> NoReturn:
+        self._wrong(problem, everywhere=True)
+        raise _Enough
 
     def _header(self, line: str) -> None:
         key, colon, value = (part.strip() for part in line.partition(":"))
         if not colon:
             self._wrong(f"'{line:.60}' is not of the form 'key: value', and the line 'registers: ...' is not yet there")
         elif key == "registers":
-            self.registers = tuple(value.split()) or ("?",)
-            if not value:
-                self._wrong("name at least one register")
+            self.registers = tuple(value.split())
+            if not 1 <= len(self.registers) <= MAX_REGISTERS:
+                self._hopeless(f"it has {len(self.registers)} registers: name 1 to {MAX_REGISTERS}")
         elif key.startswith("made "):
             self.made.append((key[5:].strip(), value))
         elif key == "verified":
@@ -249,7 +275,7 @@ class _Parser:
             self.header[key] = value
 
     def _body(self, line: str) -> None:
-        if found := re.fullmatch(r"state (\d{1,9}):", line):
+        if found := re.fullmatch(r"state ([0-9]{1,9}):", line):
             self._state(int(found[1]))
         elif line in ("always:", "otherwise:"):
             self._open_row((None,) * len(self.registers))
@@ -258,9 +284,13 @@ class _Parser:
         elif self.row is None:
             self._wrong(f"'{line:.60}' stands outside of a row: rows begin with 'when ...:', 'always:' or 'otherwise:'")
         elif line == "halt":
+            if self.row.halt:
+                self._wrong("this row halts already: remove the line")
             self.row.halt = True
-        elif found := re.fullmatch(r"next (\d{1,9})", line):
-            self.row.next_state = int(found[1])
+        elif found := re.fullmatch(r"next ([0-9]{1,9})", line):
+            if self.row.next_state is not None:
+                self._wrong(f"this row goes on in state {self.row.next_state} already: remove one of the lines")
+            self.row.next_state, self.row.next_line = int(found[1]), self.line
         elif ":=" in line:
             self._update(self.row, line)
         elif found := re.fullmatch(r"(?:(\w+)\s*=\s*)?([\w-]+)\s*\(([^()]*)\)", line):
@@ -280,6 +310,9 @@ class _Parser:
     def _open_row(self, when: tuple[bool | None, ...]) -> None:
         if not self.states:
             self.states.append([])
+        self.rows += 1
+        if self.rows > MAX_ROWS:
+            self._hopeless(f"it has more than {MAX_ROWS} rows")
         self.row = _OpenRow(len(self.states) - 1, when, len(self.registers))
         self.states[-1].append(self.row)
 
@@ -301,18 +334,26 @@ class _Parser:
     def _operation(self, row: _OpenRow, name: str | None, module: str, arguments: str) -> None:
         if row.new:
             self._wrong("operations stand before the registers' new values: move this line up")
+        words = [word.strip() for word in arguments.split(",")] if arguments.strip() else []
+        values = tuple(self._value(row, word) for word in words)
         if module not in MODULES:
             self._wrong(f"'{module:.40}' is no module: they are {', '.join(MODULES)}")
-        words = [word.strip() for word in arguments.split(",")] if arguments.strip() else []
-        row.operations.append(Operation(module, tuple(self._value(row, word) for word in words)))
+            module, values = "ZERO", ()
+        elif len(values) != MODULES[module].arity:
+            self._wrong(f"{module} takes {MODULES[module].arity} arguments, not {len(values)}")
+            module, values = "ZERO", ()
+        self.operations += 1
+        if self.operations > MAX_TOTAL_OPERATIONS:
+            self._hopeless(f"it has more than {MAX_TOTAL_OPERATIONS} operations")
+        row.operations.append(Operation(module, values))
         if name is None:
             return
         if name in self.registers:
             self._wrong(f"'{name}' is a register: set it by '{name} := ...' at the end of the row")
         elif name in row.names:
-            self._wrong(f"'{name}' has a value already in this row: use another name")
+            self._wrong(f"'{name:.40}' has a value already in this row: use another name")
         elif name in KEYWORDS or name in MODULES or name.isdigit():
-            self._wrong(f"'{name}' has a meaning of its own: use another name")
+            self._wrong(f"'{name:.40}' has a meaning of its own: use another name")
         row.names[name] = len(row.operations) - 1
 
     def _update(self, row: _OpenRow, line: str) -> None:
@@ -342,21 +383,18 @@ class _Parser:
             self._wrong(f"'{word:.40}' is not a register, not an output before this line, and not 0, 1 or 2")
         return Constant(0)
 
-    def _finished(self) -> Program:
-        limit, needed = None, False
-        if "limit" in self.header:
-            words, comma, rest = (part.strip() for part in self.header["limit"].partition(","))
-            limit, needed = limit_from_text(words), rest == "needed"
-            if limit is None or (comma and not needed):
-                self._wrong(
-                    f"limit: '{self.header['limit']:.40}' should be like '6', 'n+4' or '2n+4', with ', needed' "
-                    "after it if the program must be stopped there",
-                    everywhere=True,
-                )
-        if self.problems:
-            raise ProgramError(self.problems, self.where)
+    def program(self) -> Program:
+        """The whole, once all lines are read."""
+        limit, needed = self._limit()
+        for row in (row for rows in self.states for row in rows):
+            if row.next_state is not None and row.next_state >= len(self.states):
+                self.line = row.next_line
+                self._wrong(f"there is no state {row.next_state}")
+                row.next_state = None
+        if not self.states:
+            raise _Enough
         try:
-            return Program(
+            program = Program(
                 registers=self.registers,
                 states=tuple(tuple(row.closed() for row in rows) for rows in self.states),
                 name=self.header.get("name", "program"),
@@ -364,8 +402,26 @@ class _Parser:
                 origin=self.header.get("origin", "written"),  # pyright: ignore[reportArgumentType]  (checked there)
                 limit=limit,
                 needs_limit=needed,
-                verified=tuple(self.verified),
+                verified=() if self.problems else tuple(self.verified),  # of a repaired program it says nothing
                 made=tuple(self.made),
             )
         except ProgramError as error:
-            raise ProgramError(error.problems, self.where) from None
+            self.problems += error.problems
+        else:
+            if not self.problems:
+                return program
+        raise _Enough
+
+    def _limit(self) -> tuple[StepLimit | None, bool]:
+        if "limit" not in self.header:
+            return None, False
+        words, comma, rest = (part.strip() for part in self.header["limit"].partition(","))
+        limit, needed = limit_from_text(words), rest == "needed"
+        if limit is None or (comma and not needed):
+            self._wrong(
+                f"limit: '{self.header['limit']:.40}' should be like '6', 'n+4' or '2n+4', with ', needed' "
+                "after it if the program must be stopped there",
+                everywhere=True,
+            )
+            return None, False
+        return limit, needed

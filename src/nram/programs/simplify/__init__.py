@@ -19,7 +19,8 @@ from dataclasses import dataclass, replace
 
 from nram.programs.ir import Operation, Program, Register, Row, Value
 from nram.programs.simplify.circuit import Body
-from nram.programs.simplify.table import Place, Table, decision_list
+from nram.programs.simplify.conditions import decision_list
+from nram.programs.simplify.table import Place, Table
 
 __all__ = ["Size", "simplify", "size_of"]
 

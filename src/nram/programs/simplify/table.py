@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 from nram.programs.ir import Program, Row
 from nram.programs.simplify.circuit import Body, Circuit, normal_form, registers_used
+from nram.programs.simplify.conditions import Flags
 from nram.programs.simplify.facts import NOT_ZERO, ZERO, Facts, at_start, join
 
-Flags = tuple[bool, ...]  # of each register, whether it is 0
-Place = tuple[int, Flags]
+Place = tuple[int, Flags]  # of each register, whether it is 0
 
 
 class Cluster(NamedTuple):
@@ -50,7 +50,7 @@ class Table:
     def _reach(self, visited: Collection[Place] | None) -> None:
         start: Place = (0, (True,) * self.count)
         self.facts[start] = at_start(self.count)
-        waiting = [start]
+        waiting: list[Place] = [start]
         while waiting:
             place = waiting.pop()
             state, flags = place
@@ -155,7 +155,7 @@ class Table:
         """The bodies of a state, each with the places it serves."""
         clusters: list[Cluster] = []
         groups = self.groups(state, self.tested[state])
-        for flags, places in sorted(groups.items(), key=lambda item: -len(item[1])):
+        for flags, places in sorted(groups.items(), key=lambda item: (-len(item[1]), item[0])):
             for number, cluster in enumerate(clusters):
                 together = [*cluster.places, *places]
                 body = self.common_body(together)
@@ -184,45 +184,3 @@ def _after(row: Row, facts: Facts) -> Iterator[tuple[Flags, Facts]]:
             flags = dict(zip(different, zero, strict=True))
             known = Facts(tuple(masks[number] for number in numbers), same)
             yield tuple(flags[number] for number in numbers), known
-
-
-# ---- conditions
-
-
-Cube = tuple[bool | None, ...]
-
-
-def decision_list(clusters: Sequence[Sequence[Flags]]) -> list[tuple[Cube, int]]:
-    """Conditions to be tried in order, each with the cluster it leads to: few, and with few parts.
-
-    Flags that are in no cluster never occur. The last condition is empty.
-    """
-    attempts = [_exceptions_first(clusters, last) for last in range(len(clusters))]
-    return min(attempts, key=lambda rows: (len(rows), sum(part is not None for cube, _ in rows for part in cube)))
-
-
-def _exceptions_first(clusters: Sequence[Sequence[Flags]], last: int) -> list[tuple[Cube, int]]:
-    left = {flags: number for number, keys in enumerate(clusters) for flags in keys}
-    width = len(next(iter(left)))
-    rows: list[tuple[Cube, int]] = []
-    while any(number != last for number in left.values()):
-        cubes = [_widened(flags, number, left) for flags, number in left.items() if number != last]
-        cube, number = max(cubes, key=lambda found: sum(_inside(found[0], flags) for flags in left))
-        rows.append((cube, number))
-        left = {flags: other for flags, other in left.items() if not _inside(cube, flags)}
-    return [*rows, ((None,) * width, last)]
-
-
-def _widened(flags: Flags, number: int, left: dict[Flags, int]) -> tuple[Cube, int]:
-    """The conditions of one combination of flags, less those that are not needed."""
-    cube: list[bool | None] = list(flags)
-    others = [other for other, owner in left.items() if owner != number]
-    for place in range(len(cube)):
-        kept, cube[place] = cube[place], None
-        if any(_inside(cube, other) for other in others):
-            cube[place] = kept
-    return tuple(cube), number
-
-
-def _inside(cube: Sequence[bool | None], flags: Flags) -> bool:
-    return all(part is None or part == flag for part, flag in zip(cube, flags, strict=True))

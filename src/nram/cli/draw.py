@@ -1,0 +1,105 @@
+"""`nram draw`: the circuits of a program as pictures."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nram.cli.output import add_json, print_json
+from nram.errors import NramError, UsageError
+
+if TYPE_CHECKING:
+    from nram.programs import Program
+
+
+def add_parser(verbs) -> None:
+    parser = verbs.add_parser(
+        "draw",
+        help="draw a program's circuits",
+        description="Draw the circuits of a program, one for each row of its table: registers before the step at the "
+        "left, modules, registers after it at the right. Operations whose outputs are not used are left out.",
+    )
+    parser.add_argument("program", metavar="PROGRAM", help="a program of the zoo by its name, or a program file")
+    parser.add_argument(
+        "--row",
+        type=_place,
+        metavar="STATE:ROW",
+        help="draw one row; rows count from 1, states from 0 and can be left out (default: all)",
+    )
+    parser.add_argument(
+        "--out",
+        metavar="FILE",
+        help="FILE.svg, FILE.dot for graphviz, a folder (written FOLDER/) for a picture of each row, or - for SVG on "
+        "standard output (default: the program's name with .svg)",
+    )
+    add_json(parser)
+    parser.set_defaults(run=run)
+
+
+def _place(text: str) -> tuple[int, int] | None:
+    """Numbers from 0 of the state and the row that an argument names; None for all."""
+    if text == "all":
+        return None
+    found = re.fullmatch(r"(?:(\d{1,9}):)?(\d{1,9})", text)
+    if found is None or int(found[2]) == 0:
+        raise argparse.ArgumentTypeError(f"'{text}' names no row: write it like 0:1, state and row, or 'all'")
+    return int(found[1] or 0), int(found[2]) - 1
+
+
+def run(arguments) -> int:
+    from nram.files import write_atomically
+    from nram.programs.library import load_program
+
+    program = load_program(arguments.program)
+    if arguments.out == "-":
+        if arguments.json:
+            raise UsageError("--out - prints the picture and --json prints JSON: choose one, or name a file")
+        sys.stdout.write(_picture(program, arguments.row, ".svg"))
+        return 0
+    out = Path(arguments.out or _file_name(program.name))
+    into_folder = out.is_dir() or (arguments.out or "").endswith("/")
+    if not into_folder and out.suffix not in (".svg", ".dot"):
+        raise UsageError(f"{out} ends neither in .svg nor in .dot: choose one of these, or a folder ({out}/)")
+    if into_folder:
+        rows = _all_rows(program) if arguments.row is None else [arguments.row]
+        pictures = {out / f"state-{s}-row-{r + 1}.svg": _picture(program, (s, r), ".svg") for s, r in rows}
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise NramError(f"cannot make the folder {out}: {error.strerror}") from None
+    else:
+        pictures = {out: _picture(program, arguments.row, out.suffix)}
+    for path, picture in pictures.items():
+        write_atomically(path, picture.encode())
+    drawn = program.rows if arguments.row is None else 1
+    if arguments.json:
+        print_json({"program": program.name, "rows": drawn, "files": [str(path) for path in pictures]})
+        return 0
+    what = f"{drawn} row{'' if drawn == 1 else 's'} of {program.name}"
+    print(f"{what}: {out}{f', {len(pictures)} files' if into_folder else ''}")
+    return 0
+
+
+def _picture(program: Program, place: tuple[int, int] | None, ending: str) -> str:
+    from nram.pictures.circuits import MAX_ROWS, circuit_dot, circuit_svg, program_dot, program_svg
+
+    if place is not None:
+        return (circuit_svg if ending == ".svg" else circuit_dot)(program, *place)
+    if ending == ".svg" and program.rows > MAX_ROWS:
+        raise UsageError(
+            f"the program has {program.rows} rows, too many for one picture (at most {MAX_ROWS}): draw one with "
+            "--row STATE:ROW, each in a file of its own with --out FOLDER/, or make it shorter with 'nram simplify'"
+        )
+    return (program_svg if ending == ".svg" else program_dot)(program)
+
+
+def _all_rows(program: Program) -> list[tuple[int, int]]:
+    return [(state, row) for state, rows in enumerate(program.states) for row in range(len(rows))]
+
+
+def _file_name(name: str) -> str:
+    """The program's name as that of a picture in the current folder."""
+    return (re.sub(r"[^\w.-]+", "-", name).strip("-.")[:80] or "program") + ".svg"

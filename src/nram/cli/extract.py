@@ -1,0 +1,66 @@
+"""`nram extract`: from a trained member of a run to a program."""
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from nram.cli.output import add_json, natural, print_json
+
+
+def add_parser(verbs) -> None:
+    parser = verbs.add_parser(
+        "extract",
+        help="turn a trained member of a run into a program",
+        description="Turn a trained member of a run into a program: the table of its discretised controller, "
+        "simplified. An LSTM is first merged into a finite automaton, where there is one.",
+        epilog="By default rows that no input of the run's task leads to are dropped, which makes the program short; "
+        "what holds of the result is shown by 'nram verify'. The program is written as JSON, or in the text form "
+        "that people can edit if FILE ends in .nram.",
+    )
+    parser.add_argument("path", type=Path, metavar="RUN")
+    parser.add_argument(
+        "--member", type=natural, default=0, metavar="K", help="which of the best (default: 0, the best)"
+    )
+    parser.add_argument("--out", type=Path, metavar="FILE", help="default: RUN/program.json (program-K for member K)")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument(
+        "--every-input",
+        action="store_const",
+        const="every-input",
+        dest="form",
+        help="keep the meaning on every memory, not only on inputs of the task",
+    )
+    form.add_argument("--raw", action="store_const", const="raw", dest="form", help="do not simplify")
+    add_json(parser)
+    parser.set_defaults(run=run, form="task")
+
+
+def run(arguments) -> int:
+    from nram.training.run_folder import RunFolder
+
+    folder = RunFolder.open(arguments.path)
+    folder.member_file(arguments.member)  # a refusal need not wait for JAX
+    from nram.programs.files import save_program, to_json
+    from nram.programs.from_run import extract_run
+    from nram.programs.text import table_to_text
+    from nram.runtime import prepare_devices
+
+    prepare_devices("cpu")
+    extraction = extract_run(
+        folder, arguments.member, arguments.form, on_note=lambda text: print(text, file=sys.stderr, flush=True)
+    )
+    program = extraction.program
+    name = "program.json" if arguments.member == 0 else f"program-{arguments.member}.json"
+    out = arguments.out or arguments.path / name
+    save_program(program, out)
+    if arguments.json:
+        sizes = {"before": asdict(extraction.raw_size), "after": asdict(extraction.size)}
+        print_json({"out": str(out), "size": sizes, "note": extraction.note, "program": to_json(program)})
+        return 0
+    print(f"{extraction.raw_size} -> {extraction.size}")
+    if extraction.note:
+        print(extraction.note)
+    print()
+    print(table_to_text(program))
+    print(f"{out}\nNext: nram verify {out}")
+    return 0

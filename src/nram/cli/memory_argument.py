@@ -1,0 +1,114 @@
+"""Memories as people hand them to a verb: words, JSON, a file or standard input."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nram.errors import UsageError
+from nram.programs.ir import shown
+
+if TYPE_CHECKING:
+    import numpy as np
+
+HELP = (
+    "numbers separated by spaces or commas, a JSON list of them, @FILE (text, JSON or .npy) or - for standard input; "
+    "a list of lists, or what 'nram sample --json' prints, is a batch"
+)
+NPY_MAGIC = b"\x93NUMPY"
+
+
+def read_memory(text: str) -> list | np.ndarray:
+    """The memory, or the batch of memories, that an argument names. Sizes and values are not checked here."""
+    if text == "-":
+        return _from_bytes(sys.stdin.buffer.read(), "standard input")
+    if text.startswith("@"):
+        return _from_file(text[1:])
+    return _from_text(text, "--memory")
+
+
+def _from_file(name: str) -> list | np.ndarray:
+    if not name:
+        raise UsageError("--memory @ names no file: write @FILE")
+    path = Path(name)
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise UsageError(f"--memory @{name}: there is no such file") from None
+    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise UsageError(f"--memory @{shown(name)[1:-1]}: it cannot be read: {reason}") from None
+    return _from_bytes(content, name, npy=path.suffix == ".npy")
+
+
+def _from_bytes(content: bytes, where: str, npy: bool = False) -> list | np.ndarray:
+    if npy or content.startswith(NPY_MAGIC):
+        return _from_npy(content, where)
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UsageError(f"{where}: this is neither text nor a .npy array") from None
+    return _from_text(text, where)
+
+
+def _from_npy(content: bytes, where: str) -> np.ndarray:
+    import numpy as np
+
+    try:
+        # Not np.load: that would also open archives, and pickles run code.
+        return np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
+    except (ValueError, EOFError, OverflowError, MemoryError, SyntaxError, TypeError) as error:
+        raise UsageError(f"{where}: this is no .npy array of whole numbers: {str(error) or 'too large'}") from None
+
+
+def _from_text(text: str, where: str) -> list:
+    stripped = text.strip()
+    if not stripped:
+        raise UsageError(f"{where}: the memory is empty: give its cells")
+    if stripped[0] in "[{":
+        return _from_json(stripped, where)
+    missing = re.search(r"^,|,\s*,|,$", stripped)
+    if missing is not None:
+        before = len(stripped[: missing.start()].replace(",", " ").split())
+        raise UsageError(f"{where}: there is a comma but no number for cell {before}")
+    words = stripped.replace(",", " ").split()
+    wrong = next((place for place, word in enumerate(words) if not re.fullmatch(r"-?[0-9]{1,4000}", word)), None)
+    if wrong is not None:
+        raise UsageError(f"{where}: {shown(words[wrong])}, for cell {wrong}, is not a whole number")
+    return [int(word) for word in words]
+
+
+def _from_json(text: str, where: str) -> list:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{where}: this is no JSON list: {error}") from None
+    if isinstance(value, dict):
+        value = [value]
+    if all(isinstance(one, dict) and "input" in one for one in value):  # instances
+        value = [one["input"] for one in value]
+    if not value:
+        raise UsageError(f"{where}: the memory is empty: give its cells")
+    if not any(isinstance(one, list) for one in value):
+        _check_cells(value, where, "")
+        return value
+    for number, row in enumerate(value):
+        if not isinstance(row, list):
+            raise UsageError(f"{where}: number {number + 1} of the batch is {shown(row)}, not a list")
+        _check_cells(row, where, f" of memory {number + 1}")
+        if len(row) != len(value[0]):
+            raise UsageError(
+                f"{where}: the memories of a batch must be of one size: the first has {len(value[0])} cells, "
+                f"number {number + 1} has {len(row)}; pad them with zeros or run them one by one"
+            )
+    return value
+
+
+def _check_cells(cells: list[Any], where: str, which: str) -> None:
+    for place, cell in enumerate(cells):
+        if type(cell) is not int:
+            raise UsageError(f"{where}: cell {place}{which} is {shown(cell)}, not a whole number")

@@ -1,0 +1,197 @@
+"""`nram run`: a program at work on a memory."""
+
+from __future__ import annotations
+
+import json
+import sys
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nram.cli.memory_argument import HELP, read_memory
+from nram.cli.output import add_json, natural, positive, print_json
+from nram.errors import NramError, UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from nram.programs import Program, Result
+
+MANY_CELLS = 400  # from there on only some rows are shown: the first, the last, and of those with changes the first
+FIRST_ROWS, LAST_ROWS, CHANGED_ROWS = 5, 2, 10
+MANY_MEMORIES = 10
+
+
+def add_parser(verbs) -> None:
+    parser = verbs.add_parser(
+        "run",
+        help="run a program on a memory",
+        description="Run a program on a memory, or on each memory of a batch, until it halts.",
+        epilog="The result is printed whether the program halts or not. The exit status is 1 if it did not halt and no "
+        "--max-steps said how long it may run.",
+    )
+    parser.add_argument("program", metavar="PROGRAM", help="a program of the zoo by its name, or a program file")
+    parser.add_argument("--memory", required=True, metavar="CELLS", help=HELP)
+    parser.add_argument("--memory-size", type=positive, metavar="M", help="pad the memory with zeros to M cells")
+    parser.add_argument("--max-steps", type=natural, metavar="N", help="default: until it halts, at most 64 M + 1024")
+    parser.add_argument(
+        "--engine",
+        choices=("native", "python"),
+        default="native",
+        help="machine code, or the reference interpreter (default: native)",
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help="write the memory to a file: .npy, .json, anything else is text"
+    )
+    parser.add_argument("--full", action="store_true", help="show every cell, however many there are")
+    add_json(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments) -> int:
+    from nram.programs.library import load_program
+
+    program = load_program(arguments.program)
+    if program.needs_limit and arguments.max_steps is None:
+        raise UsageError(
+            f"{program.name} is right only when it is stopped after {limit_in_words(program)} steps, where n is the "
+            "complexity: say when by --max-steps"
+        )
+    memory = read_memory(arguments.memory)
+
+    import numpy as np
+
+    from nram.programs.execute import check_max_steps, execute
+    from nram.programs.memory import prepare_memory
+
+    before = prepare_memory(memory, arguments.memory_size)
+    limit = check_max_steps(arguments.max_steps, before.shape[-1])
+    _check_out(arguments.out, before.ndim == 2)
+    given = memory if isinstance(memory, np.ndarray) else before
+    result = execute(program, given, limit, arguments.memory_size, arguments.engine)
+    if arguments.out is not None:
+        _write(result.memory, arguments.out)
+    if arguments.json:
+        parts = {name: _plain(getattr(result, name)) for name in ("memory", "registers", "steps", "halted")}
+        print_json(parts)
+    else:
+        _show(program, before, result, arguments.full)
+        if arguments.out is not None:
+            print(f"memory written to {arguments.out}")
+    going_on = int(np.size(result.halted) - np.sum(result.halted))
+    if not going_on or arguments.max_steps is not None:
+        return 0
+    sys.stdout.flush()
+    who = program.name if before.ndim == 1 else f"{program.name}, on {going_on} of {len(before)} memories,"
+    known = "" if program.limit is None else f"; it is meant to be done after {limit_in_words(program)} steps"
+    raise NramError(
+        f"{who} did not halt within {limit} steps, which is 64 M + 1024: give --max-steps to say when to stop it{known}"
+    )
+
+
+def limit_in_words(program: Program) -> str:
+    """'T(n) = 2n+4', of a program that has a limit."""
+    from nram.programs.text import limit_to_text
+
+    return "" if program.limit is None else f"T(n) = {limit_to_text(program.limit)}"
+
+
+def _plain(value):
+    """Arrays as lists, for JSON."""
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+# ---- to a file
+
+
+def _check_out(path: Path | None, batch: bool) -> None:
+    """What can be refused is refused before the run."""
+    if path is None:
+        return
+    if path.is_dir() or not path.parent.is_dir():
+        what = "is a folder" if path.is_dir() else f"cannot be written: there is no folder {path.parent}"
+        raise UsageError(f"--out {path} {what}: name a file in a folder that exists")
+    if batch and path.suffix not in (".npy", ".json"):
+        raise UsageError(f"--out {path}: a batch of memories needs a file that ends in .npy or .json")
+
+
+def _write(memory: np.ndarray, path: Path) -> None:
+    import io
+
+    import numpy as np
+
+    from nram.files import write_atomically
+
+    if path.suffix == ".npy":
+        buffer = io.BytesIO()
+        np.lib.format.write_array(buffer, memory, allow_pickle=False)
+        content = buffer.getvalue()
+    elif path.suffix == ".json":
+        content = (json.dumps(memory.tolist()) + "\n").encode()
+    else:
+        content = (" ".join(map(str, memory.tolist())) + "\n").encode()
+    write_atomically(path, content)
+
+
+# ---- to a person
+
+
+def _show(program: Program, before: np.ndarray, result: Result, full: bool) -> None:
+    if before.ndim == 1:
+        _show_one(program, program.name, before, result.memory, result.registers, result.steps, result.halted, full)
+        return
+    count = len(before)
+    shown = count if full or count <= MANY_MEMORIES else MANY_MEMORIES
+    for i in range(shown):
+        title = f"{program.name}, memory {i + 1} of {count}"
+        registers = result.registers[i].tolist()
+        _show_one(program, title, before[i], result.memory[i], registers, result.steps[i], result.halted[i], full)
+        print()
+    if shown < count:
+        print(f"... and {count - shown} more memories (--full shows all)")
+    halted = int(result.halted.sum())
+    print(f"{halted} of {count} halted, after at most {int(result.steps.max(initial=0))} steps")
+
+
+def _show_one(
+    program: Program,
+    title: str,
+    before: np.ndarray,
+    after: np.ndarray,
+    registers: list[int],
+    steps: int,
+    halted: bool,
+    full: bool,
+) -> None:
+    ending = "halted after" if halted else "did not halt within"
+    print(f"{title}: {ending} {steps} step{'' if steps == 1 else 's'}")
+    changed = int((before != after).sum())
+    marks = f"{changed} changed, in brackets" if changed else "none changed"
+    print(f"memory, {len(after)} cells, {marks}:")
+    _show_cells(before, after, full or len(after) <= MANY_CELLS)
+    words = ", ".join(f"{name} = {value}" for name, value in zip(program.registers, registers, strict=True))
+    print(textwrap.fill(f"registers: {words}", 100, subsequent_indent="  "))
+
+
+def _show_cells(before: np.ndarray, after: np.ndarray, full: bool) -> None:
+    """Rows of cells, each with the address of its first."""
+    import numpy as np
+
+    width = len(str(int(after.max())))
+    address = len(str(len(after) - 1))
+    columns = next((columns for columns in (20, 10) if address + 4 + columns * (width + 2) <= 100), 5)
+    count = -(-len(after) // columns)
+    rows = set(range(count))
+    if not full:
+        changed = np.unique(np.flatnonzero(before != after) // columns)[:CHANGED_ROWS]
+        rows = {*range(FIRST_ROWS), *range(count - LAST_ROWS, count), *changed.tolist()}
+    row_before = -1
+    for row in sorted(rows):
+        if row > row_before + 1:
+            print(f"  {'...':>{address}}")
+        row_before = row
+        cells = range(row * columns, min((row + 1) * columns, len(after)))
+        words = [f"[{after[c]:{width}}]" if after[c] != before[c] else f" {after[c]:{width}} " for c in cells]
+        print(f"  {row * columns:{address}}: {''.join(words)}".rstrip())
+    if len(rows) < count:
+        print(f"  {len(rows)} of {count} rows (--full shows all, --out writes the cells to a file)")

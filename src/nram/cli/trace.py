@@ -1,0 +1,232 @@
+"""`nram trace`: what a program, or the continuous machine of a run, does step by step."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nram.cli.memory_argument import HELP, read_memory
+from nram.cli.output import add_device, add_json, natural, positive, print_json
+from nram.errors import UsageError
+
+if TYPE_CHECKING:
+    from nram.pictures.trace_records import Trace
+    from nram.programs import Program
+    from nram.tasks.base import Instance
+
+FORMATS = {".txt": "text", ".tex": "latex", ".html": "html", ".json": "json"}
+PICTURES = (".png", ".svg", ".pdf")
+
+
+def add_parser(verbs) -> None:
+    parser = verbs.add_parser(
+        "trace",
+        help="show a run step by step",
+        description="Show memory and registers at the start of every step, and the arguments of READ and WRITE, as in "
+        "the paper's tables. The memory is given, or an instance of the program's task is drawn.",
+        epilog="--out FILE takes the format from its ending: .txt, .tex, .html, .json; .png, .svg and .pdf are heat "
+        "maps. Rows are counted from 1, states from 0.",
+    )
+    parser.add_argument(
+        "program", metavar="PROGRAM", help="a program of the zoo by its name, or a program file; with --soft a run"
+    )
+    parser.add_argument("--memory", metavar="CELLS", help=f"{HELP}; here only one memory")
+    parser.add_argument("--task", metavar="TASK", help="draw an instance of this task (default: the program's)")
+    parser.add_argument("--complexity", type=positive, metavar="N", help="of it (default: 5, or the smallest)")
+    parser.add_argument("--seed", type=natural, metavar="S", help="of it (default: 0)")
+    parser.add_argument("--memory-size", type=positive, metavar="M", help="pad the memory with zeros to M cells")
+    parser.add_argument("--max-steps", type=natural, metavar="N", help="default: T(n), or until it halts")
+    parser.add_argument("--format", choices=sorted(FORMATS.values()), help="default: text, or what --out says")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write to a file instead of standard output")
+    parser.add_argument("--full", action="store_true", help="leave nothing out, however large it is")
+    parser.add_argument(
+        "--soft",
+        action="store_true",
+        help="trace the continuous machine of a trained member: likeliest values with their probabilities",
+    )
+    parser.add_argument("--member", type=natural, metavar="K", help="with --soft: which of the best (default: 0)")
+    add_device(parser)
+    add_json(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments) -> int:
+    form = _form(arguments)
+    if arguments.memory is not None:
+        given = [name for name in ("task", "complexity", "seed") if getattr(arguments, name) is not None]
+        if given:
+            raise UsageError(f"--memory and --{given[0]} exclude each other: an instance brings its own memory")
+    return _trace_soft(arguments, form) if arguments.soft else _trace_program(arguments, form)
+
+
+def _form(arguments) -> str:
+    """The format asked for: one of FORMATS, or 'picture'."""
+    if arguments.out is None:
+        return arguments.format or "text"
+    ending = arguments.out.suffix.lower()
+    form = "picture" if ending in PICTURES else FORMATS.get(ending, arguments.format)
+    if form is None:
+        raise UsageError(
+            f"{arguments.out} has an ending that says nothing: use {', '.join((*FORMATS, *PICTURES))}, or --format"
+        )
+    if arguments.format not in (None, form):
+        raise UsageError(f"{arguments.out} does not go with --format {arguments.format}: leave one of them out")
+    return form
+
+
+# ---- programs
+
+
+def _trace_program(arguments, form: str) -> int:
+    from nram.programs.library import load_program
+
+    if arguments.member is not None:
+        raise UsageError("--member chooses a member of a run: add --soft, or leave it out")
+    if (Path(arguments.program) / "run.json").is_file():
+        raise UsageError(
+            f"{arguments.program} is a training run: --soft traces its continuous machine, "
+            f"'nram extract {arguments.program}' makes a program from it"
+        )
+    program = load_program(arguments.program)
+    trace = _record(arguments, program)
+    if form == "picture":
+        from nram.pictures.heatmaps import draw_heatmap
+
+        draw_heatmap(trace, arguments.out)
+    words = None if form == "picture" else _in_words(trace, form, arguments)
+    from nram.pictures.traces import trace_to_json
+
+    return _deliver(arguments, words, lambda: trace_to_json(trace), f"{program.name}: {'; '.join(trace.outcome())}")
+
+
+def _record(arguments, program: Program) -> Trace:
+    from nram.pictures.traces import record_trace
+
+    if arguments.memory is not None:
+        if program.needs_limit and arguments.max_steps is None:
+            from nram.cli.run import limit_in_words
+
+            raise UsageError(
+                f"{program.name} is right only when it is stopped after {limit_in_words(program)} steps, where n is "
+                "the complexity: say when by --max-steps"
+            )
+        return record_trace(program, read_memory(arguments.memory), arguments.max_steps, arguments.memory_size)
+    name = arguments.task or program.task
+    if name is None:
+        raise UsageError(f"{program.name} has no task to draw an instance of: give --memory or --task")
+    complexity, instance = _draw(arguments, name)
+    limit = arguments.max_steps
+    if limit is None and program.limit is not None:
+        limit = program.limit(complexity)
+    return record_trace(program, instance.input, limit, instance=instance)
+
+
+def _draw(arguments, name: str) -> tuple[int, Instance]:
+    """An instance of a task, and its complexity."""
+    from nram.tasks import get_task
+
+    task = get_task(name)
+    complexity = max(5, task.min_complexity) if arguments.complexity is None else arguments.complexity
+    return complexity, task.sample(complexity, 1, arguments.seed or 0, arguments.memory_size)[0]
+
+
+def _in_words(trace: Trace, form: str, arguments) -> str:
+    """The trace in one of the formats that are text."""
+    import json
+
+    from nram.pictures.trace_html import trace_to_html
+    from nram.pictures.traces import trace_to_json, trace_to_latex, trace_to_text
+
+    if form == "text":
+        sizes: dict[str, Any] = {"width": None, "most_steps": None} if arguments.full else {"width": _width()}
+        return _with_hint(trace_to_text(trace, **sizes), arguments)
+    if form == "json":
+        return json.dumps(trace_to_json(trace)) + "\n"
+    sizes = {"most_cells": None, "most_steps": None} if arguments.full else {}
+    return (trace_to_latex if form == "latex" else trace_to_html)(trace, **sizes)
+
+
+# ---- the continuous machine
+
+
+def _trace_soft(arguments, form: str) -> int:
+    import json
+
+    from nram.training.run_folder import RunFolder
+
+    if form in ("latex", "html"):
+        raise UsageError(f"a soft trace has no {form} form: use text or JSON, or a picture (--out FILE.png)")
+    if arguments.task is not None:
+        raise UsageError("--task and --soft exclude each other: a run has its task")
+    folder = RunFolder.open(Path(arguments.program))
+    member = arguments.member or 0
+    folder.member_file(member)  # a refusal need not wait for JAX
+    config = folder.config
+    memory, limit, instance = _soft_input(arguments, config)
+
+    from nram.runtime import prepare_devices
+
+    prepare_devices(arguments.device)
+    from nram.pictures.soft_traces import draw_soft_trace, record_soft_trace, soft_trace_to_json, soft_trace_to_text
+    from nram.training.member import machine_options, wiring_of
+
+    controller, _ = folder.load_member(member)
+    trace = record_soft_trace(
+        controller, wiring_of(config.machine), memory, limit, machine_options(config), instance=instance
+    )
+    title = f"{config.task}, member {member} of {folder.path}"
+    words = None
+    if form == "picture":
+        draw_soft_trace(trace, arguments.out, title)
+    elif form == "json":
+        words = json.dumps(soft_trace_to_json(trace, arguments.full)) + "\n"
+    else:
+        sizes: dict[str, Any] = {"width": None, "most_steps": None} if arguments.full else {"width": _width()}
+        words = f"{title}\n\n" + _with_hint(soft_trace_to_text(trace, **sizes), arguments)
+    summary = f"{title}: {'; '.join(trace.outcome())}"
+    return _deliver(arguments, words, lambda: soft_trace_to_json(trace, arguments.full), summary)
+
+
+def _soft_input(arguments, config) -> tuple[list[int], int, Instance | None]:
+    """Memory, steps and, where one was drawn, the instance."""
+    from nram.programs.memory import prepare_memory
+
+    if arguments.memory is None:
+        complexity, instance = _draw(arguments, config.task)
+        limit = config.step_limit(complexity) if arguments.max_steps is None else arguments.max_steps
+        return instance.input, limit, instance
+    if arguments.max_steps is None:
+        raise UsageError("give --max-steps: how long the continuous machine runs on this memory")
+    memory = prepare_memory(read_memory(arguments.memory), arguments.memory_size)
+    if memory.ndim != 1:
+        raise UsageError("a trace is of one memory, not of a batch: give one")
+    return memory.tolist(), arguments.max_steps, None
+
+
+# ---- where it goes
+
+
+def _width() -> int:
+    """Of the terminal, or what one would like it to be."""
+    return max(60, shutil.get_terminal_size((120, 40)).columns)
+
+
+def _with_hint(text: str, arguments) -> str:
+    return text if arguments.full or "\nleft out: " not in text else f"{text.rstrip()} (--full shows everything)\n"
+
+
+def _deliver(arguments, words: str | None, value: Callable[[], Any], summary: str) -> int:
+    """Words go to the file, or to standard output if none was named; with --json the value goes there."""
+    from nram.files import write_atomically
+
+    if arguments.out is not None and words is not None:
+        write_atomically(arguments.out, words.encode())
+    if arguments.json:
+        print_json(value())
+    elif arguments.out is None:
+        print(words, end="")
+    else:
+        print(f"{summary}\n{arguments.out}")
+    return 0

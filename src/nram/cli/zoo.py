@@ -1,0 +1,69 @@
+"""`nram zoo`: the programs that ship with the package."""
+
+from nram.cli.output import add_json, print_json, table
+
+
+def add_parser(verbs) -> None:
+    parser = verbs.add_parser(
+        "zoo",
+        help="list the programs that ship with nram",
+        description="List the programs that ship with nram, or show the card of one. A bare name means the first of "
+        "trained, repaired, searched, written that exists; NAME@ORIGIN names one.",
+    )
+    parser.add_argument("name", nargs="?", metavar="NAME", help="show the card of this program")
+    add_json(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments) -> int:
+    from nram.errors import UsageError
+    from nram.programs.library import find_entry, zoo_entries
+
+    if arguments.name is not None:
+        entry = find_entry(arguments.name)
+        if entry is None:
+            have = ", ".join(entry.title for entry in zoo_entries())
+            raise UsageError(f"the zoo has no '{arguments.name}': it has {have}")
+        if arguments.json:
+            print_json(_card(entry))
+        else:
+            print(str(entry.program), end="")
+            print(f"\n# weights: {'yes' if entry.has_weights else 'no'}")
+        return 0
+    entries = zoo_entries()
+    if arguments.json:
+        print_json([_card(entry) for entry in entries])
+        return 0
+    from nram.programs.text import limit_to_text
+
+    rows = [["program", "task", "rows", "operations", "T(n)", "right", "proven for all values", "tested up to"]]
+    for entry in entries:
+        program = entry.program
+        limit = "-" if program.limit is None else limit_to_text(program.limit)
+        shown = [entry.title, program.task or "-", str(program.rows), str(program.operations), limit]
+        rows.append([*shown, _strength(program), *_reach(program)])
+    print(table(rows))
+    print("\n'nram zoo NAME' shows a card, 'nram run NAME --memory \"...\"' runs a program.")
+    return 0
+
+
+def _strength(program) -> str:
+    if not program.verified:
+        return "not verified"
+    return "at T(n)" if program.needs_limit else "under every limit"
+
+
+def _reach(program) -> list[str]:
+    largest = {
+        method: max((e.complexity[1] for e in program.verified if e.method == method), default=None)
+        for method in ("symbolic", "exhaustive", "random")
+    }
+    proven = max((n for n in (largest["symbolic"], largest["exhaustive"]) if n is not None), default=None)
+    tested = largest["random"]
+    return ["-" if proven is None else f"n <= {proven}", "-" if tested is None else f"n = {tested}"]
+
+
+def _card(entry) -> dict:
+    from nram.programs.files import to_json
+
+    return {"name": entry.name, "origin": entry.origin, "weights": entry.has_weights, **to_json(entry.program)}

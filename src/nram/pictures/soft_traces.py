@@ -1,0 +1,265 @@
+"""Traces of the continuous machine: distributions instead of numbers, and the probability of halting at every step.
+
+Needs JAX for running; what was recorded is NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nram.errors import UsageError
+from nram.pictures.trace_records import Room, cells_that_fit, columns_with_gaps, shown_steps, verdict
+from nram.pictures.traces import GAP, aligned, gap_line
+from nram.tasks.base import Instance
+
+if TYPE_CHECKING:
+    from nram.machine import Controller, Options, Wiring  # imported late, like JAX
+
+MAX_NUMBERS = 200_000_000
+CERTAIN = 0.995  # from here on a value stands without its probability
+MOST_PANELS = 18
+
+
+@dataclass(frozen=True)
+class SoftTrace:
+    """A run of T steps with R registers on M cells. Index t is the start of step t + 1, and T the end."""
+
+    memory: np.ndarray  # [T + 1, M cells, M values]
+    registers: np.ndarray  # [T + 1, R, M values]
+    willing: np.ndarray  # [T] f_t, the willingness to stop after the step
+    finish: np.ndarray  # [T] p_t, the probability that it stops there; the last step takes what is left
+    output: np.ndarray  # [M cells, M values], the memory averaged with p_t
+    instance: Instance | None = None
+
+    @property
+    def steps(self) -> int:
+        return len(self.willing)
+
+    def outcome(self) -> list[str]:
+        """How it ended, in words."""
+        likely = int(np.argmax(self.finish)) + 1
+        lines = [f"stops after step {likely} with probability {self.finish[likely - 1]:.2f}, of {self.steps} steps"]
+        if self.instance is not None:
+            lines.append(verdict(self.instance, np.argmax(self.output, -1).tolist()))
+        return lines
+
+
+def record_soft_trace(
+    controller: Controller,
+    wiring: Wiring,
+    memory: Sequence[int],
+    limit: int,
+    options: Options | None = None,
+    instance: Instance | None = None,
+) -> SoftTrace:
+    """Run the continuous machine on one memory of integers for `limit` steps."""
+    size = len(memory)
+    if limit < 1:
+        raise UsageError(f"the continuous machine runs at least 1 step, not {limit}: raise --max-steps")
+    if (limit + 1) * size * (size + wiring.registers) > MAX_NUMBERS:
+        raise UsageError(
+            f"{limit} steps on {size} cells are too many distributions to keep: "
+            "give fewer with --max-steps, or a smaller memory"
+        )
+    import jax
+    import jax.numpy as jnp
+
+    from nram.machine import Options, soft_step
+    from nram.machine.soft import SoftState, start_soft
+
+    ready = controller.prepare(wiring)
+    chosen = Options() if options is None else options
+
+    def body(state: SoftState, _):
+        following, halt, _ = soft_step(ready, wiring, chosen, state)
+        return following, (state.registers, state.memory, halt)
+
+    with jax.default_matmul_precision("highest"):
+        start = start_soft(controller, wiring, jnp.asarray(memory, jnp.int32))
+        end, (registers, memories, halts) = jax.lax.scan(body, start, length=limit)
+    registers = np.concatenate([np.asarray(registers), np.asarray(end.registers)[None]])
+    memories = np.concatenate([np.asarray(memories), np.asarray(end.memory)[None]])
+    willing = np.asarray(jax.nn.sigmoid(halts))
+    running = np.concatenate([[1.0], np.cumprod(1 - willing[:-1].astype(np.float64))])
+    finish = running * willing
+    finish[-1] = running[-1]  # the output is forced at the limit
+    output = np.tensordot(finish, memories[1:], 1)
+    return SoftTrace(memories, registers, willing, finish, output, instance)
+
+
+# ---- as text
+
+
+def value_in_words(distribution: np.ndarray) -> str:
+    """The likeliest value, with its probability where it is not certain: '6', '6~.83'."""
+    value = int(np.argmax(distribution))
+    probability = float(distribution[value])
+    return str(value) if probability >= CERTAIN else f"{value}~{probability:.2f}".replace("~0.", "~.")
+
+
+def soft_trace_to_text(trace: SoftTrace, *, width: int | None = 120, most_steps: int | None = 40) -> str:
+    """The table for a terminal of this width. None shows all cells, or all steps."""
+    count, size, names = trace.steps, trace.memory.shape[-1], _register_names(trace)
+    shown = shown_steps(count, most_steps)
+    lines: list[tuple[str, np.ndarray, np.ndarray, int | None]] = [
+        (str(t + 1), trace.memory[t], trace.registers[t], t) for t in shown
+    ]
+    lines.append(("end", trace.memory[count], trace.registers[count], None))
+    cells = tuple(range(size))
+    registers = aligned(names, [[value_in_words(one) for one in held] for _, _, held, _ in lines])
+    if width is not None:
+        digits = len(str(size - 1))
+        room = Room(width - len(registers[0]) - max(4, len(str(count))) - 4 * 3 - 2 * 5, digits + 5, len(GAP) + 1)
+        cells = cells_that_fit(size, _most_telling(trace), room)
+    columns = columns_with_gaps(cells, size)
+
+    def chosen(words: Sequence[str]) -> list[str]:
+        return [GAP if place is None else words[place] for place in columns]
+
+    table = [chosen([value_in_words(memory[cell]) for cell in cells]) for _, memory, _, _ in lines]
+    table.append(chosen([value_in_words(trace.output[cell]) for cell in cells]))
+    chances = [["", ""] if t is None else [_chance(trace.willing[t]), _chance(trace.finish[t])] for *_, t in lines]
+    groups = [
+        aligned(["step"], [[label] for label, *_ in lines] + [["out"]]),
+        aligned(chosen([str(cell) for cell in cells]), table),
+        [*registers, " " * len(registers[0])],
+        aligned(["f_t", "p_t"], [*chances, ["", ""]]),
+    ]
+    heading, *written = [" | ".join(parts).rstrip() for parts in zip(*groups, strict=True)]
+    rule = "-+-".join("-" * len(group[0]) for group in groups)
+    text = [heading, rule]
+    for words, t, following in zip(written, shown, [*shown[1:], count], strict=False):
+        text += [words] + [gap_line(len(groups[0][0]), following - t - 1)] * (following > t + 1)
+    text += [
+        rule,
+        *written[-2:],
+        "",
+        f"6 is certain (probability {CERTAIN} or more), 6~.83 the likeliest value with its probability",
+        "f_t the willingness to stop after the step, p_t the probability of stopping there, out the output:",
+        "the memory averaged with p_t",
+        "",
+        *trace.outcome(),
+    ]
+    left_out = [f"{size - len(cells)} of {size} cells"] if len(cells) < size else []
+    left_out += [f"{count - len(shown)} of {count} steps"] if len(shown) < count else []
+    if left_out:
+        text.append(f"left out: {' and '.join(left_out)}")
+    return "\n".join(text) + "\n"
+
+
+def _register_names(trace: SoftTrace) -> list[str]:
+    return [f"r{i + 1}" for i in range(trace.registers.shape[1])]
+
+
+def _chance(probability: float) -> str:
+    return f"{probability:.3f}"
+
+
+def _spread(count: int, most: int) -> list[int]:
+    """At most so many of `count` places, evenly, the first and the last among them."""
+    if count <= most:
+        return list(range(count))
+    return sorted({round(i * (count - 1) / (most - 1)) for i in range(most)})
+
+
+def _most_telling(trace: SoftTrace) -> list[int]:
+    """Cells by how much their distributions change; those asked for before the rest."""
+    change = np.abs(np.diff(trace.memory, axis=0)).sum(axis=(0, 2))
+    if trace.instance is not None:
+        change[trace.instance.cells] += 1e-3
+    return np.argsort(-change, kind="stable").tolist()
+
+
+# ---- as JSON
+
+
+def soft_trace_to_json(trace: SoftTrace, distributions: bool = False) -> dict[str, Any]:
+    """Likeliest values and their probabilities; the whole distributions if asked for."""
+
+    def listed(values: np.ndarray) -> dict[str, Any]:
+        return {"values": np.argmax(values, -1).tolist(), "probabilities": np.max(values, -1).tolist()} | (
+            {"distributions": values.tolist()} if distributions else {}
+        )
+
+    steps = [
+        {
+            "step": t + 1,
+            "memory": listed(trace.memory[t]),
+            "registers": listed(trace.registers[t]),
+            "willing": float(trace.willing[t]),
+            "finish": float(trace.finish[t]),
+        }
+        for t in range(trace.steps)
+    ]
+    value: dict[str, Any] = {
+        "memory_size": trace.memory.shape[-1],
+        "steps": steps,
+        "ending": {"memory": listed(trace.memory[-1]), "registers": listed(trace.registers[-1])},
+        "output": listed(trace.output),
+    }
+    if trace.instance is not None:
+        expected, cells = trace.instance.output, trace.instance.cells
+        found = np.argmax(trace.output, -1)
+        right = all(int(found[cell]) == expected[cell] for cell in cells)
+        value["instance"] = {"expected": expected, "cells": cells, "right": right}
+    return value
+
+
+# ---- as a picture
+
+
+def draw_soft_trace(trace: SoftTrace, path: Path, title: str = "") -> None:
+    """A panel for each step (of many, a selection): registers and memory cells against values, dark where likely.
+    Below, f_t and p_t."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    from nram.pictures.heatmaps import save_figure
+
+    count, held, size = trace.steps, trace.registers.shape[1], trace.memory.shape[-1]
+    panels = _spread(count + 1, MOST_PANELS)
+    down = -(-len(panels) // 6)
+    across = -(-len(panels) // down)
+    tall = min(max(1.6, 0.11 * (held + 1 + size)), 4.0)
+    figure = Figure(figsize=(1.9 * across + 0.8, (tall + 0.35) * down + 2.0), layout="constrained")
+    FigureCanvasAgg(figure)
+    grid = figure.add_gridspec(down + 1, across, height_ratios=[*[tall] * down, 1.4])
+    image = None
+    for place, t in enumerate(panels):
+        axes = figure.add_subplot(grid[divmod(place, across)])
+        gap = np.full((1, size), np.nan)
+        rows = np.concatenate([trace.registers[t], gap, trace.memory[t]])
+        image = axes.imshow(rows, cmap="Blues", vmin=0, vmax=1, aspect="auto", interpolation="nearest")
+        axes.axhspan(held - 0.5, held + 0.5, color="0.85", linewidth=0)
+        axes.set_title("end" if t == count else f"step {t + 1}", fontsize=8)
+        labels = [*range(held), *(held + 1 + cell for cell in _ticks(size))]
+        axes.set_yticks(labels, [*_register_names(trace), *map(str, _ticks(size))] if place % across == 0 else [])
+        axes.set_xticks(_ticks(size))
+        axes.tick_params(labelsize=6, length=2)
+    below = figure.add_subplot(grid[down, :])
+    number = np.arange(1, count + 1)
+    below.bar(number, trace.finish, color="#9db8d6", label="p_t, stops here")
+    below.plot(number, trace.willing, color="#c62f45", marker="o", markersize=3, label="f_t, would stop here")
+    below.set(xlabel="step", ylim=(-0.03, 1.05), xlim=(0.4, count + 0.6))
+    below.legend(fontsize=7, frameon=False)
+    below.tick_params(labelsize=7)
+    below.xaxis.set_major_locator(MaxNLocator(integer=True))
+    assert image is not None  # the end is always among the panels
+    bar = figure.colorbar(image, ax=below, fraction=0.02, pad=0.01)
+    bar.set_label("probability", fontsize=7)
+    bar.ax.tick_params(labelsize=6)
+    left_out = f", {len(panels)} of {count + 1} states" if len(panels) <= count else ""
+    words = f"{title + ': ' if title else ''}registers and memory cells (down) against values (across){left_out}"
+    figure.suptitle(words, fontsize=9, parse_math=False)
+    save_figure(figure, path)
+
+
+def _ticks(size: int) -> list[int]:
+    step = max(1, -(-size // 12))
+    return list(range(0, size, step))

@@ -1,0 +1,266 @@
+"""From a trained LSTM to a program, where there is one.
+
+The state of an LSTM is a real vector, so its table is not finite. But of all its states a machine at work reaches
+some, and many of those do the same. So: run the discretised machine on instances of the task and write down what it
+does; merge the histories into a finite automaton (merging.py); let the automaton follow other runs, learn again with
+those where it differs, until it repeats them all; then execute the program side by side with the compiled machine
+on fresh and larger instances under every step limit, and compare memory, steps and halting. Where they differ, that
+run is learned as well. If that does not come to an end, there is no program, and the error shows why.
+
+Flags that were never seen in a state halt there and change nothing: the program then never does what the network was
+not seen to do, and an input that leads there shows in its halting and its steps, which a wrong guess might hide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from nram.errors import NramError, UsageError
+from nram.machine.controllers import LSTM
+from nram.machine.hard import run_hard
+from nram.machine.wiring import Wiring
+from nram.programs.execute import execute
+from nram.programs.extract import register_names
+from nram.programs.interpret import Step, trace
+from nram.programs.ir import MAX_STATES, Program
+from nram.programs.lstm_runs import Recorder, Run
+from nram.programs.merging import Automaton, learn
+from nram.programs.text import row_to_text
+from nram.tasks.base import Instance, StepLimit, Task
+
+LIMITS = ("T", "2T", "20n+200")
+FAR = 50  # the largest complexity of the comparison
+MOST_ROUNDS = 40
+LEARNED_SIZES = 10  # complexities of the runs that are learned from
+RUNS_A_SIZE = 12
+LEARNED_AT_ONCE = 6  # of the runs on which a round's program differs
+COMPARED = 40  # fresh instances of each size of memory
+
+
+@dataclass(frozen=True)
+class LstmExtraction:
+    """A program that does what the LSTM's machine does, as far as it was compared."""
+
+    program: Program
+    tested: tuple[int, ...]
+    """The registers whose flags its states look at."""
+    rounds: tuple[int, ...]
+    """The number of states after each round of learning; the last is the program's."""
+    runs_learned: int
+    instances_compared: int
+    """Fresh instances on which machine and program were executed side by side, each under every limit."""
+    largest_complexity: int
+    limits: tuple[str, ...]
+
+    @property
+    def states(self) -> int:
+        return len(self.program.states)
+
+
+def extract_lstm(
+    controller: LSTM,
+    wiring: Wiring,
+    task: Task,
+    *,
+    step_limit: StepLimit,
+    limits: Sequence[str] = LIMITS,
+    max_states: int = 64,
+    seed: int = 0,
+    **known: Any,
+) -> LstmExtraction:
+    """A program that repeats the machine's memory, steps and halting on the task's instances.
+
+    `step_limit` is T(n) and `limits` are those under which it must do so: with 'T' alone the program needs its limit.
+    `known` goes into the program: name, origin, made.
+    """
+    wrong = [limit for limit in limits if limit not in LIMITS]
+    if wrong or not limits:
+        raise UsageError(f"the limits are {', '.join(map(str, limits)) or 'none'}: choose from {', '.join(LIMITS)}")
+    if not 1 <= max_states <= MAX_STATES:
+        raise UsageError(f"max_states is {max_states}: a program can have 1 to {MAX_STATES} states")
+    work = _Work(controller, wiring, task, step_limit, tuple(limits), seed)
+    known = {"task": task.name, "limit": step_limit, "needs_limit": tuple(limits) == ("T",), **known}
+    runs = work.runs_to_learn_from()
+    learned = [run for run in runs[:: RUNS_A_SIZE // 2] if run.complexity <= task.min_complexity + LEARNED_SIZES // 2]
+    rounds: list[int] = []
+    program, difference = None, None
+    while len(rounds) < MOST_ROUNDS:
+        automaton = learn(learned, wiring.registers, max_states)
+        if automaton is None:
+            raise work.did_not_close(rounds, len(learned), program, difference, f"more than {max_states} states")
+        rounds.append(len(automaton.states))
+        program = Program(register_names(wiring), automaton.rows(), **known)
+        differing = _differing(automaton, runs)
+        if not differing:
+            compared = work.compare(program)
+            if not compared.differing:
+                return LstmExtraction(
+                    program, automaton.tested, tuple(rounds), len(learned), compared.instances, FAR, tuple(limits)
+                )
+            runs += compared.differing
+            differing = _differing(automaton, compared.differing)
+            if not differing:
+                raise work.rounding_decides(program, compared.differing[0])
+        difference = min(differing, key=lambda found: (found.run.complexity, found.step))
+        learned += [work.cut(found) for found in sorted(differing, key=lambda found: found.step)[:LEARNED_AT_ONCE]]
+    raise work.did_not_close(rounds, len(learned), program, difference, f"no end after {MOST_ROUNDS} rounds")
+
+
+class _Difference(NamedTuple):
+    run: Run
+    step: int
+    """The first step at which the automaton would do something else, from 0."""
+
+
+class _Comparison(NamedTuple):
+    instances: int
+    differing: list[Run]
+
+
+def _differing(automaton: Automaton, runs: Sequence[Run]) -> list[_Difference]:
+    steps = [(run, automaton.first_difference(run)) for run in runs]
+    return [_Difference(run, step) for run, step in steps if step is not None]
+
+
+@dataclass
+class _Work:
+    """What the parts of one extraction share."""
+
+    controller: LSTM
+    wiring: Wiring
+    task: Task
+    step_limit: StepLimit
+    limits: tuple[str, ...]
+    seed: int
+
+    def __post_init__(self) -> None:
+        self.recorder = Recorder(self.controller, self.wiring)
+        self.comparisons = 0
+
+    def limit(self, complexity: int, name: str) -> int:
+        if name == "20n+200":
+            return 20 * complexity + 200
+        return int(self.step_limit(complexity)) * (2 if name == "2T" else 1)
+
+    def longest(self, complexity: int) -> int:
+        return max(self.limit(complexity, name) for name in self.limits)
+
+    def runs_to_learn_from(self) -> list[Run]:
+        """Of every small complexity some runs, on memories with and without room to spare."""
+        memories, complexities = [], []
+        first = self.task.min_complexity
+        for n in range(first, first + LEARNED_SIZES):
+            for number in range(RUNS_A_SIZE):
+                size = self.task.least_memory(n) + (0, 1, 4)[number % 3]
+                instance = self.task.sample(n, 1, self.seed * 1_000_003 + n * RUNS_A_SIZE + number, size)[0]
+                memories.append(instance.input)
+                complexities.append(n)
+        return self._record(memories, complexities)
+
+    def _record(self, memories: list[list[int]], complexities: list[int]) -> list[Run]:
+        return self.recorder.record(memories, complexities, [self.longest(n) for n in complexities])
+
+    def cut(self, found: _Difference) -> Run:
+        """The run up to a while after the difference: enough to tell it from others, and not too much to merge."""
+        run, step = found
+        end = step + 1 + int(self.step_limit(run.complexity))
+        return run if end >= run.busy else replace(run, choices=run.choices[:end], busy=end)
+
+    def compare(self, program: Program) -> _Comparison:
+        """Execute the compiled machine and the program on fresh instances: small, twice as large, and FAR."""
+        self.comparisons += 1
+        learned = self.task.min_complexity + LEARNED_SIZES - 1
+        count, differing = 0, []
+        for place, largest in enumerate((learned, 2 * learned, FAR)):
+            instances, complexities = self._fresh(largest, place)
+            count += len(instances)
+            differing += self._compare(program, instances, complexities)
+            if differing:
+                break
+        return _Comparison(count, differing)
+
+    def _fresh(self, largest: int, place: int) -> tuple[list[Instance], list[int]]:
+        """Half of them of this complexity, half of any up to it, in memories of one size."""
+        first, size = self.task.min_complexity, self.task.least_memory(largest)
+        rng = np.random.default_rng([self.seed, self.comparisons, place])
+        instances, complexities = [], []
+        for number in range(COMPARED):
+            n = largest if number % 2 else int(rng.integers(first, largest + 1))
+            instances += self.task.sample(n, 1, int(rng.integers(2**40, 2**41)), size)
+            complexities.append(n)
+        return instances, complexities
+
+    def _compare(self, program: Program, instances: list[Instance], complexities: list[int]) -> list[Run]:
+        """The runs on which machine and program end differently."""
+        memories = np.array([instance.input for instance in instances], np.int32)
+        machine = jax.jit(jax.vmap(lambda memory, limit: run_hard(self.controller, self.wiring, memory, limit)))
+        for name in self.limits:
+            limits = [self.limit(n, name) for n in complexities]
+            ended = jax.tree.map(np.asarray, machine(memories, jnp.asarray(limits, jnp.int32)))
+            differing = []
+            for i, limit in enumerate(limits):
+                result = execute(program, memories[i], limit, engine="python")
+                same = np.array_equal(result.memory, ended.memory[i])
+                if not same or (result.steps, result.halted) != (ended.steps[i], ended.halted[i]):
+                    differing.append(i)
+            if differing:
+                chosen = sorted(differing, key=lambda i: complexities[i])[:LEARNED_AT_ONCE]
+                return self._record([instances[i].input for i in chosen], [complexities[i] for i in chosen])
+        return []
+
+    # ---- what to say when there is no program
+
+    def did_not_close(
+        self, rounds: list[int], learned: int, program: Program | None, difference: _Difference | None, why: str
+    ) -> NramError:
+        lines = [
+            f"no finite program was found that does what this LSTM does on {self.task.name} under the limits "
+            f"{', '.join(self.limits)}: {why}, for {learned} runs",
+            f"  states after each round: {', '.join(map(str, rounds)) or 'none'}",
+        ]
+        if program is not None and difference is not None:
+            lines += self._told(program, difference)
+        if self.limits != ("T",):
+            lines.append("  Its first T(n) steps may have a program all the same: try limits=('T',).")
+        lines.append("  An automaton controller (machine.controller=automaton) always has a program.")
+        return NramError("\n".join(lines))
+
+    def _told(self, program: Program, difference: _Difference) -> list[str]:
+        """What machine and program did where they first differed."""
+        run, step = difference
+        registers = ", ".join(program.registers)
+        seen = run.choices[step]
+        machine = row_to_text(program, seen.row, 0, alone=True)[1:]
+        doing: list[str] = ["nothing more: it has halted"]
+        for event in trace(program, run.start, step + 1):
+            if isinstance(event, Step) and event.number == step + 1:
+                row = program.states[event.state][event.row]
+                doing = [
+                    f"in state {event.state}, {line.strip()}" for line in row_to_text(program, row, event.state)[:1]
+                ]
+                doing += row_to_text(program, row, event.state)[1:]
+        zero = ", ".join(
+            f"{name} {'=' if flag else '>'} 0" for name, flag in zip(program.registers, seen.zero, strict=True)
+        )
+        return [
+            f"  the smallest instance on which the last program differed: n = {run.complexity}, "
+            f"memory {' '.join(map(str, run.start))}",
+            f"  at step {step + 1}, registers {registers}, {zero}",
+            "  the LSTM chose:",
+            *[f"    {line}" for line in machine],
+            "  the program:",
+            *[f"    {line}" for line in doing],
+        ]
+
+    def rounding_decides(self, program: Program, run: Run) -> NramError:
+        return NramError(
+            f"the compiled machine and its twin in NumPy do not choose the same circuit on {self.task.name}, "
+            f"n = {run.complexity}, memory {' '.join(map(str, run.start))}: two wires are so nearly equal that "
+            "rounding decides; train on with a higher entropy penalty"
+        )

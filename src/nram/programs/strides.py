@@ -1,0 +1,360 @@
+"""Loops of native code that take many steps at once, without the questions that every single step asks.
+
+Most steps of most programs repeat the same row (or the same few), while pointers and counters go up or down by a
+constant. Then every value that depends on these registers alone is a line, base + stride k in round k, and so is
+the difference of the two sides of every comparison: wrapping around at M, reaching 0, the step limit. Before the
+loop is entered it is computed for how many rounds K no comparison changes its outcome. Within those rounds the
+lines are exact, by induction: the outcomes are those of round 0, hence so are the formulas. What depends on memory
+is computed and tested in every round as usual.
+
+Which registers have strides is guessed by watching the rows run on random values. Nothing rests on the guess: the
+emitted rows show whether a stride follows from the others, and the code before the loop whether the registers lie
+on the lines (if not, it takes an ordinary step).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import Any, Literal, NamedTuple
+
+from llvmlite import ir
+
+from nram.programs.flow import Decision, Flow, RowName
+from nram.programs.interpret import Machine
+from nram.programs.ir import Program, Row
+from nram.programs.llvm import I1, I32, I64, Advance, Instructions, carry_out
+
+LARGEST_STRIDE = 8
+LEAST_ROUNDS = 2  # fewer are not worth the loop
+LONGEST_CYCLE = 3  # rows
+MOST_LOOPS = 32
+LARGEST_PROGRAM = 2000  # operations; beyond, loops would cost more time to compile than most runs take
+FOREVER = (1 << 63) - 1
+
+
+class Line(NamedTuple):
+    """base + stride k in round k. The base is computed before the loop, in 64 bits and without wrapping."""
+
+    base: Any
+    stride: int
+
+
+class Comparison(NamedTuple):
+    """Of two lines: a < b or a = b, with the line of a - b."""
+
+    kind: Literal["less", "equal"]
+    difference: Line
+    holds: Any
+    """In round 0."""
+
+
+class _NoLoopError(Exception):
+    """These rows cannot be a loop with these strides. `register`: without its stride they might."""
+
+    def __init__(self, register: int | None = None):
+        self.register = register
+
+
+class StridedInstructions:
+    """The primitives of the modules where values are lines, computed before the loop, or as usual within it."""
+
+    def __init__(self, before: ir.IRBuilder, inside: Instructions, round_number: Any, rounds: Any):
+        self.before = before
+        self.inside = inside
+        self.round = round_number
+        self.rounds = rounds
+        """K: for so many rounds every outcome relied upon stays as it is."""
+        self.valid: Any = ir.Constant(I1, 1)
+        self.size = Line(before.zext(inside.size, I64), 0)
+
+    # ---- values
+
+    def number(self, literal: int) -> Line:
+        return Line(ir.Constant(I64, literal), 0)
+
+    def add(self, a: Any, b: Any) -> Any:
+        if isinstance(a, Line) and isinstance(b, Line):
+            return Line(self.before.add(a.base, b.base), a.stride + b.stride)
+        return self.inside.add(self.here(a), self.here(b))
+
+    def sub(self, a: Any, b: Any) -> Any:
+        if isinstance(a, Line) and isinstance(b, Line):
+            return Line(self.before.sub(a.base, b.base), a.stride - b.stride)
+        return self.inside.sub(self.here(a), self.here(b))
+
+    def less(self, a: Any, b: Any) -> Any:
+        if isinstance(a, Line) and isinstance(b, Line):
+            return Comparison("less", self.sub(a, b), self.before.icmp_signed("<", a.base, b.base))
+        return self.inside.less(self.here(a), self.here(b))
+
+    def equal(self, a: Any, b: Any) -> Any:
+        if isinstance(a, Line) and isinstance(b, Line):
+            return Comparison("equal", self.sub(a, b), self.before.icmp_signed("==", a.base, b.base))
+        return self.inside.equal(self.here(a), self.here(b))
+
+    def choose(self, condition: Any, yes: Any, no: Any) -> Any:
+        if isinstance(condition, Comparison) and isinstance(yes, Line) and isinstance(no, Line):
+            if yes.stride == no.stride:
+                self._rely_on(condition)
+                return Line(self.before.select(condition.holds, yes.base, no.base), yes.stride)
+            if condition.kind == "equal" and condition.difference.stride != 0:
+                self.exclude(condition)  # a pointer that wraps around: rare, so not within a loop
+                return no
+        return self.inside.choose(self._truth_here(condition), self.here(yes), self.here(no))
+
+    def read(self, pointer: Any) -> Any:
+        return self.inside.read_at(self._index(pointer))
+
+    def write(self, pointer: Any, value: Any) -> None:
+        self.inside.write_at(self._index(pointer), self.here(value))
+
+    def here(self, value: Any, at: ir.IRBuilder | None = None) -> Any:
+        """The 32-bit value in this round."""
+        if not isinstance(value, Line):
+            return value
+        return (at or self.inside.at).trunc(self._wide(value, at), I32)
+
+    def _index(self, pointer: Any) -> Any:
+        return self._wide(pointer) if isinstance(pointer, Line) else self.inside.at.zext(pointer, I64)
+
+    def _wide(self, line: Line, at: ir.IRBuilder | None = None) -> Any:
+        at = at or self.inside.at
+        if line.stride == 0:
+            return line.base
+        return at.add(line.base, at.mul(self.round, ir.Constant(I64, line.stride), flags=["nsw"]), flags=["nsw"])
+
+    def _truth_here(self, condition: Any) -> Any:
+        if not isinstance(condition, Comparison):
+            return condition
+        sign = "<" if condition.kind == "less" else "=="
+        return self.inside.at.icmp_signed(sign, self._wide(condition.difference), ir.Constant(I64, 0))
+
+    # ---- how long outcomes last
+
+    def _rely_on(self, comparison: Comparison) -> None:
+        """Not for longer than its outcome stays."""
+        stride = comparison.difference.stride
+        if stride == 0:
+            return
+        distance, positive = self._distance(comparison.difference)
+        if comparison.kind == "equal":
+            rounds = self.before.select(comparison.holds, ir.Constant(I64, 1), self._ceiling(distance, abs(stride)))
+            self._at_most(rounds, self.before.or_(positive, comparison.holds))
+        elif stride > 0:  # true until a - b has come up to 0
+            self._at_most(self._ceiling(distance, stride), comparison.holds)
+        else:  # false until a - b has gone below 0
+            beyond = self.before.add(distance, ir.Constant(I64, 1))
+            self._at_most(self._ceiling(beyond, -stride), self.before.not_(comparison.holds))
+
+    def exclude(self, comparison: Comparison) -> None:
+        """Not for longer than an equality is false."""
+        stride = comparison.difference.stride
+        if stride == 0:
+            self.demand(self.before.not_(comparison.holds))
+            return
+        distance, _ = self._distance(comparison.difference)
+        coming = self.before.icmp_signed(">=", distance, ir.Constant(I64, 0))
+        self._at_most(self._ceiling(distance, abs(stride)), coming)
+
+    def demand(self, condition: Any) -> None:
+        """Something that must hold for the loop to be entered at all."""
+        self.valid = self.before.and_(self.valid, condition)
+
+    def _distance(self, difference: Line) -> tuple[Any, Any]:
+        """How far a difference still has to go to 0, negative if it moves away; and whether it is positive."""
+        zero = ir.Constant(I64, 0)
+        distance = self.before.sub(zero, difference.base) if difference.stride > 0 else difference.base
+        return distance, self.before.icmp_signed(">", distance, zero)
+
+    def _ceiling(self, distance: Any, by: int) -> Any:
+        if by == 1:
+            return distance
+        rounded = self.before.add(distance, ir.Constant(I64, by - 1))
+        return self.before.sdiv(rounded, ir.Constant(I64, by))
+
+    def _at_most(self, rounds: Any, when: Any) -> None:
+        limit = self.before.select(when, rounds, ir.Constant(I64, FOREVER))
+        smaller = self.before.icmp_signed("<", limit, self.rounds)
+        self.rounds = self.before.select(smaller, limit, self.rounds)
+
+
+def add_loops(advance: Advance) -> dict[tuple[RowName, RowName], ir.Block]:
+    """Loops for the cycles of a program: what to enter between the last row of a cycle and its first."""
+    flow = advance.flow
+    if advance.program.operations > LARGEST_PROGRAM:
+        return {}
+    entries: dict[tuple[RowName, RowName], ir.Block] = {}
+    for cycle in find_cycles(flow):
+        edge = cycle[-1], cycle[0]
+        if edge in entries:
+            continue
+        strides = observed_strides(advance.program, [flow.row(name) for name in cycle])
+        entry = _try_loop(advance, cycle, strides)
+        if entry is not None:
+            entries[edge] = entry
+        if len(entries) == MOST_LOOPS:
+            break
+    return entries
+
+
+def find_cycles(flow: Flow) -> list[tuple[RowName, ...]]:
+    """Rows that can follow each other in a circle, the short circles first; each once."""
+    order = {name: number for number, name in enumerate(flow.rows)}
+    paths = [(name,) for name in flow.rows]
+    cycles: list[tuple[RowName, ...]] = []
+    for _ in range(LONGEST_CYCLE):
+        cycles += [path for path in paths if path[0] in flow.followers(path[-1])]
+        if len(cycles) >= MOST_LOOPS:
+            break
+        paths = [
+            (*path, name)
+            for path in paths
+            for name in flow.followers(path[-1])
+            if name not in path and order[name] > order[path[0]]
+        ]
+    return cycles
+
+
+def observed_strides(program: Program, rows: Sequence[Row]) -> list[int | None]:
+    """By how much each register changes from one round of these rows to the next, where it is always the same."""
+    rng = Random(0)
+    size = 1009
+    seen: list[set[int]] = [set() for _ in program.registers]
+    for _ in range(3):
+        machine = Machine(program, [rng.randrange(size) for _ in range(size)])
+        machine.registers = [rng.randrange(100, size - 100) for _ in program.registers]
+        # Registers that follow others at a distance are on their lines only after a few rounds.
+        for number in range(4):
+            before = machine.registers
+            for row in rows:
+                machine.compute(row)
+            if number >= 2:
+                for changes, old, new in zip(seen, before, machine.registers, strict=True):
+                    changes.add((new - old + size // 2) % size - size // 2)
+    return [changes.pop() if len(changes) == 1 and max(map(abs, changes)) <= LARGEST_STRIDE else None for changes in seen]
+
+
+def _try_loop(advance: Advance, cycle: Sequence[RowName], strides: list[int | None]) -> ir.Block | None:
+    """The block before a loop, or None if the rows make none. Registers whose strides prove wrong do without."""
+    while any(strides):
+        blocks = len(advance.function.blocks)
+        try:
+            return _Loop(advance, cycle, strides).entry
+        except _NoLoopError as problem:
+            del advance.function.blocks[blocks:]
+            if problem.register is None:
+                return None
+            strides = [None if i == problem.register else stride for i, stride in enumerate(strides)]
+    return None
+
+
+class _Loop:
+    """One loop while it is being built:
+
+    entry   computes K, and goes to the loop or, for an ordinary step, to the first row
+    round   the rows; after each the search for the next must lead to the row that follows, or the loop is left
+    """
+
+    def __init__(self, advance: Advance, cycle: Sequence[RowName], strides: Sequence[int | None]):
+        self.advance = advance
+        self.cycle = cycle
+        self.name = f"loop.{'.'.join(advance.blocks[name].name for name in cycle)}"
+        self.entry, self.body = self._block("entry"), self._block("round")
+        before, at = ir.IRBuilder(self.entry), ir.IRBuilder(self.body)
+        left = before.load(advance.left, typ=I64)
+        round_number = at.phi(I64)
+        steps = ir.Constant(I64, len(cycle))
+        inside = Instructions(at, advance.memory, advance.size)
+        self.to = StridedInstructions(before, inside, round_number, before.udiv(left, steps))
+
+        start: list[Any] = [
+            at.load(register, typ=I32)
+            if stride is None
+            else Line(before.zext(before.load(register, typ=I32), I64), stride)
+            for register, stride in zip(advance.registers, strides, strict=True)
+        ]
+        values = start
+        for place, row_name in enumerate(cycle):
+            self._rely_on_lines(values, self._path(place))
+            if place > 0:
+                self._leave_unless(values, place)
+            values = carry_out(advance.flow.row(row_name), values, self.to)
+        self._close(start, values)
+        for register, stride, value in zip(advance.registers, strides, values, strict=True):
+            if stride is None:
+                at.store(self.to.here(value), register)
+        self._leave_unless(values, len(cycle))
+        following = at.add(round_number, ir.Constant(I64, 1), flags=["nuw", "nsw"])
+        again = at.icmp_signed("<", following, self.to.rounds)
+        round_number.add_incoming(ir.Constant(I64, 0), self.entry)
+        round_number.add_incoming(following, at.block)
+        at.cbranch(again, self.body, self._exit(values, len(cycle)))
+        enough = before.icmp_signed(">=", self.to.rounds, ir.Constant(I64, LEAST_ROUNDS))
+        before.cbranch(before.and_(self.to.valid, enough), self.body, advance.blocks[cycle[0]])
+
+    def _path(self, place: int) -> list[tuple[int, bool]]:
+        """Flags that lead to the row at this place of the cycle (or its first, at the end) from the one before."""
+        before, row = self.cycle[place - 1], self.cycle[place % len(self.cycle)]
+        return shortest_path(self.advance.flow.decision(before), row[1])
+
+    def _rely_on_lines(self, values: Sequence[Any], path: Sequence[tuple[int, bool]]) -> None:
+        """The row must be chosen in every round, as far as its registers are lines."""
+        for register, zero in path:
+            value = values[register]
+            if isinstance(value, Line):
+                comparison = self.to.equal(value, self.to.number(0))
+                if not zero:
+                    self.to.exclude(comparison)
+                elif value.stride == 0:
+                    self.to.demand(comparison.holds)
+                else:
+                    raise _NoLoopError(register)
+
+    def _leave_unless(self, values: Sequence[Any], place: int) -> None:
+        """The row at this place must be chosen now, as far as its registers are no lines."""
+        at = self.to.inside.at
+        tests = [(register, zero) for register, zero in self._path(place) if not isinstance(values[register], Line)]
+        for register, zero in tests:
+            sign = "==" if zero else "!="
+            right = at.icmp_unsigned(sign, values[register], ir.Constant(I32, 0))
+            following = self._block("on")
+            at.cbranch(right, following, self._exit(values, place))
+            at.position_at_end(following)
+
+    def _close(self, start: Sequence[Any], values: Sequence[Any]) -> None:
+        """What the registers are after a round must be their lines in the next."""
+        for register, (old, new) in enumerate(zip(start, values, strict=True)):
+            if isinstance(old, Line):
+                if not isinstance(new, Line) or new.stride != old.stride:
+                    raise _NoLoopError(register)
+                expected = self.to.before.add(old.base, ir.Constant(I64, old.stride))
+                self.to.demand(self.to.before.icmp_signed("==", new.base, expected))
+
+    def _exit(self, values: Sequence[Any], place: int) -> ir.Block:
+        """Go on with ordinary steps when so many rows of this round are done."""
+        block = self._block("exit")
+        at = ir.IRBuilder(block)
+        advance, whole = self.advance, ir.Constant(I64, len(self.cycle))
+        advance.store_registers(at, [self.to.here(value, at) for value in values])
+        steps = at.add(at.mul(self.to.round, whole), ir.Constant(I64, place))
+        at.store(at.sub(at.load(advance.left, typ=I64), steps), advance.left)
+        at.branch(advance.following[self.cycle[place - 1]])
+        return block
+
+    def _block(self, name: str) -> ir.Block:
+        return self.advance.function.append_basic_block(f"{self.name}.{name}")
+
+
+def shortest_path(decision: Decision, row: int) -> list[tuple[int, bool]]:
+    """The fewest flags that make a decision come out at a row."""
+    paths: list[tuple[Decision, list[tuple[int, bool]]]] = [(decision, [])]
+    seen: set[int] = set()
+    for node, path in paths:  # which grows meanwhile
+        if isinstance(node, int):
+            if node == row:
+                return path
+        elif id(node) not in seen:
+            seen.add(id(node))
+            paths += [(node.zero, [*path, (node.register, True)]), (node.other, [*path, (node.register, False)])]
+    raise ValueError(f"the decision never comes out at row {row}")

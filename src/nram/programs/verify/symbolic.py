@@ -1,0 +1,251 @@
+"""Proofs: a program is right on every input of complexity n, whatever the values, and it halts.
+
+The program is carried out on terms. Where a register's flag can be either, both ways are followed; a way is left
+only if the solver says that it is impossible. At the step limit, and after every later step that changes them, the
+output cells must equal what the task expects: the solver shows that they cannot differ. If the size of the memory
+is itself a term, that holds for every memory that is large enough.
+
+What the solver cannot tell within its time is never taken for proven. A contradiction among the assumptions would
+prove anything, so it is looked for first.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import z3
+
+from nram.programs.ir import Program
+from nram.programs.verify.limits import Limits
+from nram.programs.verify.machine import (
+    Configuration,
+    Facts,
+    OutOfTime,
+    SymbolicMachine,
+    Undecided,
+    key_of,
+    lifted,
+)
+from nram.tasks.base import SymbolicCase, Task, Term
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of trying to prove a program for one n."""
+
+    proven: tuple[str, ...] = ()
+    """The limits under which it is right on all inputs: names of the limits, or 'every'."""
+    halts: bool = False
+    """Every run ends by itself."""
+    refuted: tuple[tuple[list[int], int], ...] = ()
+    """Memories on which it is wrong, each with the limit."""
+    why: str = ""
+    """What stood in the way of proving more; empty if nothing did."""
+
+
+class _Refuted(Exception):
+    """An input was found on which the program is wrong at T(n)."""
+
+
+@dataclass(frozen=True)
+class _Path:
+    """One way through the program, as far as it was followed."""
+
+    configuration: Configuration
+    outputs: tuple[Term, ...] = ()
+    """The output cells as they were last shown to be right."""
+    anchor: Configuration | None = None
+    """An earlier configuration, to notice when it comes again (Brent's method)."""
+    lap: int = 1
+
+
+def prove(
+    program: Program,
+    task: Task,
+    n: int,
+    memory_size: int | None,
+    limits: Limits,
+    seconds: float,
+    *,
+    split: bool = False,
+) -> Outcome:
+    """Try to prove a program right for complexity n, on one memory size or, without one, on all at once.
+
+    `split` follows both ways at every condition instead of merging values into larger terms.
+    """
+    assert task.symbolic is not None
+    deadline = time.monotonic() + seconds
+    least = task.least_memory(n)
+    size: Term = z3.Int("M") if memory_size is None else memory_size
+    horizon = limits.first(n)
+    outcome = Outcome()
+    # First up to T(n): a program that halts by then needs no more, and it is worth knowing alone.
+    for horizon in (limits.first(n), limits.last(n)):
+        attempt = _Attempt(program, size, least, limits.first(n), horizon, deadline, split)
+        try:
+            cases = 0
+            for case in task.symbolic(n, size):
+                attempt.take(case)
+                cases += 1
+            if not cases:
+                return Outcome(why="the task has no cases")
+        except _Refuted:
+            return Outcome(refuted=tuple(attempt.refuted))
+        except OutOfTime:
+            return replace(outcome, why="out of time", refuted=tuple(attempt.refuted))
+        if attempt.why:
+            return replace(outcome, why=attempt.why, refuted=tuple(attempt.refuted))
+        if attempt.refuted:
+            return replace(outcome, refuted=tuple(attempt.refuted))
+        if attempt.closed:
+            return Outcome(("every",), attempt.halts)
+        outcome = Outcome(tuple(name for name, steps in limits.named(n).items() if steps <= horizon), attempt.halts)
+    return outcome
+
+
+class _Attempt:
+    """The proof of all cases up to one horizon."""
+
+    def __init__(
+        self, program: Program, size: Term, least: int, first: int, horizon: int, deadline: float, split: bool
+    ):
+        self.program = program
+        self.size = size
+        self.least = least
+        self.first = first
+        self.horizon = horizon
+        self.deadline = deadline
+        self.split = split
+        self.refuted: list[tuple[list[int], int]] = []
+        self.halts = True
+        self.closed = True
+        """No run goes on to what was not looked at."""
+        self.why = ""
+
+    def take(self, case: SymbolicCase) -> None:
+        """Prove one case, or note why not."""
+        sizes = () if isinstance(self.size, int) else (self.size >= self.least,)
+        self.case = case
+        self.facts = Facts((*sizes, *case.assumptions), self.deadline)
+        problem = self._ill_formed()
+        if problem:
+            self.why = f"{problem} ({case.shape})" if case.shape else problem
+            return
+        self.machine = SymbolicMachine(self.program, self.size, self.facts, self.split)
+        path = self._arrived(_Path(self.machine.start(case)))
+        if path is not None:
+            self._explore(path)
+
+    def _ill_formed(self) -> str:
+        """Why a proof of this case would say nothing, or not what it seems to; empty if it is sound."""
+        if self.facts.ask() != z3.sat:
+            return "no input was found that fulfils the assumptions"
+        addresses = [lifted(address) for address, _ in self.case.cells]
+        numbers = [lifted(number) for cell in self.case.cells for number in cell]
+        outside = [z3.Or(number < 0, number >= self.size) for number in numbers]
+        if self.facts.ask(z3.Or(*outside, z3.Not(z3.Distinct(*addresses)))) != z3.unsat:
+            return "the cells could not be shown to lie apart and within the memory"
+        return ""
+
+    def _explore(self, path: _Path) -> None:
+        """Follow a path, and all into which it parts, to the end."""
+        while True:
+            try:
+                configuration = self.machine.step(path.configuration)
+            except Undecided as fork:
+                for condition in (fork.condition, z3.Not(fork.condition)):
+                    with self.facts.assuming(condition) as possible:
+                        if possible:
+                            self._explore(path)
+                return
+            arrived = self._arrived(replace(path, configuration=configuration))
+            if arrived is None:
+                return
+            path = arrived
+
+    def _arrived(self, path: _Path) -> _Path | None:
+        """Look at a configuration that was reached; None if the path ends with it."""
+        now = path.configuration
+        if now.steps < self.first and not now.halted:
+            return path
+        outputs = tuple(self.machine.look(now.memory, address) for address, _ in self.case.expected)
+        if [*map(key_of, outputs)] != [*map(key_of, path.outputs)] and not self._right(outputs, now.steps):
+            return None
+        if now.halted:
+            return None
+        if path.anchor is not None and now.key == path.anchor.key:
+            self.halts = False  # it goes round for ever, and every configuration on the way was looked at
+            return None
+        if now.steps >= self.horizon:
+            self.halts = self.closed = False
+            return None
+        if path.anchor is None or now.steps - path.anchor.steps == path.lap:
+            return _Path(now, outputs, anchor=now, lap=2 * path.lap)
+        return replace(path, outputs=outputs)
+
+    def _right(self, outputs: tuple[Term, ...], steps: int) -> bool:
+        """Whether the output cells must be right here; otherwise what was found is noted."""
+        pairs = zip(outputs, (value for _, value in self.case.expected), strict=True)
+        wrong = z3.Or(*(lifted(found) != lifted(expected) for found, expected in pairs))
+        answer = self.facts.ask(wrong)
+        if answer == z3.unsat:
+            return True
+        limit = max(steps, self.first)
+        if answer == z3.sat:
+            self.refuted.append((self._smallest(wrong), limit))
+            if limit == self.first:
+                raise _Refuted
+            self.horizon = self.first  # later limits are settled: only a failure at T(n) would be news
+        else:
+            self.why = self.why or "the solver could not tell whether the output is right"
+        return False
+
+    # ---- counterexamples
+
+    def _smallest(self, wrong: Any) -> list[int]:
+        """A memory on this path that fulfils a condition: of the least size, then with small values first."""
+        model = self.facts.solver.model()
+        conditions = [wrong]
+        ordered = sorted(self.case.cells, key=lambda cell: (not isinstance(cell[0], int), str(cell[0])))
+        try:
+            for term in (self.size, *(value for _, value in ordered)):
+                if not isinstance(term, int):
+                    model = self._minimise(term, model, conditions)
+        except OutOfTime:
+            pass  # any model is a counterexample
+        return self._memory(model)
+
+    def _minimise(self, term: Any, model: Any, conditions: list[Any]) -> Any:
+        """A model in which the term is as small as it can be; a condition is added that it stays so."""
+        low, high = 0, _number(model, term)
+        while low < high:
+            middle = (low + high) // 2
+            if self.facts.ask(*conditions, term <= middle) == z3.sat:
+                model = self.facts.solver.model()
+                high = _number(model, term)
+            else:
+                low = middle + 1
+        conditions.append(term == high)
+        return model
+
+    def _memory(self, model: Any) -> list[int]:
+        size = _number(model, self.size)
+        trash = self.case.trash
+        memory = [0] * size
+        if trash is not None:
+            # Where the run did not look, the model may hold anything; the layout wants 1..M-1.
+            found = [_number(model, trash(lifted(address))) for address in range(size)]
+            memory = [value if 1 <= value < size else 1 for value in found]
+        for address, value in self.case.cells:
+            memory[_number(model, address)] = _number(model, value)
+        return memory
+
+
+def _number(model: Any, term: Term) -> int:
+    return term if isinstance(term, int) else model.eval(term, model_completion=True).as_long()
+
+
+Progress = Callable[[str], None]
