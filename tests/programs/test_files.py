@@ -14,7 +14,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nram.errors import NramError, UsageError
-from nram.modules import MODULE_NAMES, PAPER_MODULES
 from nram.programs import (
     Constant,
     Evidence,
@@ -32,8 +31,6 @@ from nram.programs.files import from_json, program_from, to_json, to_json_text
 from nram.programs.ir import is_name, is_plain
 from nram.tasks.base import StepLimit
 
-ARITY = {module.name: module.arity for module in PAPER_MODULES}
-
 # ---- any program
 
 
@@ -41,92 +38,66 @@ names = st.text(string.ascii_letters + string.digits + "_", min_size=1, max_size
 plain = st.text(min_size=1, max_size=20).map(str.strip).filter(is_plain)
 sizes = st.integers(0, 10**9 - 1)
 pairs = st.tuples(sizes, sizes).map(lambda pair: (min(pair), max(pair)))
-
-
-@st.composite
-def rows(draw, registers: int, states: int, when: tuple[bool | None, ...]) -> Row:
-    def value(outputs: int) -> st.SearchStrategy:
-        choices = [st.integers(0, registers - 1).map(Register), st.integers(0, 2).map(Constant)]
-        return st.one_of(*choices, *([st.integers(0, outputs - 1).map(Output)] if outputs else []))
-
-    operations: list[Operation] = []
-    for name in draw(st.lists(st.sampled_from(MODULE_NAMES), max_size=5)):
-        operations.append(Operation(name, tuple(draw(value(len(operations))) for _ in range(ARITY[name]))))
-    new = tuple(draw(value(len(operations))) for _ in range(registers))
-    return Row(when, tuple(operations), new, draw(st.booleans()), draw(st.integers(0, states - 1)))
-
-
-@st.composite
-def programs(draw) -> Program:
-    registers = tuple(draw(st.lists(names, min_size=1, max_size=4, unique=True)))
-    states = draw(st.integers(1, 3))
-    flags = st.tuples(*[st.sampled_from([True, False, None])] * len(registers))
-    table = []
-    for _ in range(states):
-        conditions = [*draw(st.lists(flags, max_size=3)), (None,) * len(registers)]
-        table.append(tuple(draw(rows(len(registers), states, when)) for when in conditions))
-    limit = draw(st.none() | st.builds(StepLimit, sizes, sizes))
-    keys = draw(st.lists(plain.filter(lambda key: ":" not in key), max_size=2, unique=True))
-    program = Program(
-        registers,
-        tuple(table),
-        name=draw(plain),
-        task=draw(st.none() | plain),
-        origin=draw(st.sampled_from(["trained", "repaired", "searched", "written"])),
-        limit=limit,
-        needs_limit=limit is not None and draw(st.booleans()),
-        made=tuple((key, draw(plain)) for key in keys),
-    )
-    proofs = st.builds(
-        Evidence,
-        method=st.sampled_from(["exhaustive", "symbolic", "random"]),
-        task=plain.filter(lambda task: " " not in task),
-        complexity=pairs,
-        extra_memory=st.none() | pairs,
-        instances=st.none() | st.integers(0, 10**12 - 1),
-        limits=st.lists(st.sampled_from(["T", "2T", "20n+200", "every"]), min_size=1, max_size=3).map(tuple),
-        halts=st.booleans(),
-        fingerprint=st.just(program.fingerprint),
-    )
-    return replace(program, verified=tuple(draw(st.lists(proofs, max_size=2))))
-
-
-many = settings(
-    max_examples=150, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], database=None
+headers = st.fixed_dictionaries(
+    {
+        "name": plain,
+        "task": st.none() | plain,
+        "origin": st.sampled_from(["trained", "repaired", "searched", "written"]),
+        "made": st.dictionaries(plain.filter(lambda key: ":" not in key), plain, max_size=2).map(
+            lambda made: tuple(made.items())
+        ),
+    }
+)
+limits = st.none() | st.builds(StepLimit, sizes, sizes)
+proofs = st.builds(
+    Evidence,
+    method=st.sampled_from(["exhaustive", "symbolic", "random"]),
+    task=plain.filter(lambda task: " " not in task),
+    complexity=pairs,
+    extra_memory=st.none() | pairs,
+    instances=st.none() | st.integers(0, 10**12 - 1),
+    limits=st.lists(st.sampled_from(["T", "2T", "20n+200", "every"]), min_size=1, max_size=3).map(tuple),
+    halts=st.booleans(),
+    fingerprint=st.just(""),
 )
 
 
-@many
-@given(programs())
-def test_the_text_form_parses_back_to_the_same_program(program):
-    back = from_text(str(program))
-    assert back == program and back.fingerprint == program.fingerprint
-    assert str(back) == str(program)
+SLOW_OR_SHARED = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 
 
-@many
-@given(programs())
-def test_the_json_form_parses_back_to_the_same_program(program):
-    back = program_from(to_json_text(program))
-    assert back == program and back.fingerprint == program.fingerprint
-    assert from_json(json.loads(json.dumps(to_json(program)))) == program
+@settings(max_examples=150, deadline=None, derandomize=True, database=None, suppress_health_check=SLOW_OR_SHARED)
+@given(
+    seed=st.integers(0, 2**32),
+    registers=st.lists(names, min_size=1, max_size=4, unique=True).map(tuple),
+    header=headers,
+    limit=limits,
+    needed=st.booleans(),
+    shown=st.lists(proofs, max_size=2),
+)
+def test_both_forms_parse_back_to_the_same_program(random_program, seed, registers, header, limit, needed, shown):
+    program = replace(random_program(Random(seed), registers=len(registers)), registers=registers, **header)
+    program = replace(
+        program,
+        limit=limit,
+        needs_limit=needed and limit is not None,
+        verified=tuple(replace(proof, fingerprint=program.fingerprint) for proof in shown),
+    )
+    for text in (str(program), to_json_text(program), json.dumps(to_json(program))):
+        back = program_from(text)
+        assert back == program and back.fingerprint == program.fingerprint
+        assert (str(back), to_json_text(back)) == (str(program), to_json_text(program))
     assert json.loads(to_json_text(program)) == to_json(program)
 
 
 # ---- files
 
 
-ROW = Row(
-    (True, None),
-    (Operation("READ", (Register(0),)), Operation("WRITE", (Register(1), Output(0)))),
-    (Output(0), Constant(2)),
-)
+KEEP = (Register(0), Register(1))
+WORK = (Operation("READ", (Register(0),)), Operation("WRITE", (Register(1), Output(0))))
+FIRST = Row((True, None), WORK, (Output(0), Constant(2)))
 GOOD = Program(
     ("r1", "r2"),
-    (
-        (ROW, Row((None, None), (), (Register(0), Register(1)), halt=True, next_state=1)),
-        (replace(ROW, when=(None, None)),),
-    ),
+    ((FIRST, Row((None, None), (), KEEP, halt=True, next_state=1)), (replace(FIRST, when=(None, None)),)),
     name="good",
     task="copy",
     origin="searched",
@@ -162,9 +133,7 @@ def test_what_is_no_file_is_refused(tmp_path):
     with pytest.raises(UsageError, match="it is not text"):
         read_program(tmp_path / "bytes")
     (tmp_path / "words").write_text("hello")
-    with pytest.raises(
-        ProgramError, match="words is not a program:\n.*neither JSON .* nor a text that begins with 'nram"
-    ):
+    with pytest.raises(ProgramError, match="words is not a program:\n.*neither JSON .* nor a text"):
         read_program(tmp_path / "words")
     with pytest.raises(UsageError, match="larger than any program"):
         read_program("/dev/zero")
@@ -238,7 +207,7 @@ WRONG: dict[str, tuple[tuple[str | int, ...], Any, str]] = {
     "a condition that is none": (
         (*R, "when"),
         {"r1": "=1"},
-        HERE + "the condition on 'r1' is '=1': it is '=0' or '>0'",
+        HERE + "the condition on 'r1' is '=1': it is",
     ),
     "a condition on nothing": ((*R, "when"), {"r3": "=0"}, HERE + "a condition on 'r3', which is no register"),
     "flags that are missed": ((*R, "when"), {"r2": "=0"}, "state 0: no row applies when r1 > 0, r2 > 0"),
@@ -282,13 +251,12 @@ def test_what_is_missing_is_named_with_its_place(path):
     for key in path[:-1]:
         inner = inner[key]
     del inner[path[-1]]
-    place = {2: THERE, 3: HERE, 4: HERE}.get(len(path), "") if path[0] != "verified" else THERE
+    place = THERE if path[0] == "verified" else HERE if len(path) > 1 else ""
     assert problems_of(value)[0].startswith(f"{place}'{path[-1]}' is")
 
 
 def test_all_that_is_wrong_is_named_at_once():
     value = to_json(GOOD)
-    cases = [case for case in WRONG if WRONG[case][0][:1] in (("name",), ("limit",), ("made",), ("colour",))]
     for path, new in ((("name",), 7), (("colour",), "red"), (("limit",), "n^2"), (("origin",), "found")):
         value = change(value, path, new)
     value = change(value, (*V, "halts"), 1)
@@ -296,11 +264,12 @@ def test_all_that_is_wrong_is_named_at_once():
     value = change(value, (*R, "next"), 9)
     value = change(value, (*R, "halt"), 9)
     value = change(value, ("states", 1), [])
+    expected = ["'colour'", "'name'", "'limit'", THERE + "'halts'", "origin 'found'", "state 1: no row applies"]
+    expected += [HERE + f"operation {number}" for number in range(1, 6)]
+    expected += [HERE + "'halt'", HERE + "it goes on in state 9"]
     problems = problems_of(value)
-    assert len(problems) == 12 and cases
-    words = ["'colour'", "'name'", "'limit'", "origin 'found'", THERE + "'halts'", HERE + "operation 1 is 'JUMP'"]
-    words += [HERE + f"operation {number}" for number in (2, 3, 4, 5)] + ["state 9", HERE + "'halt'", "state 1: no row"]
-    assert all(any(word in problem for problem in problems) for word in words if word != "state 9")
+    assert len(problems) == len(expected)
+    assert all(any(problem.startswith(words) for problem in problems) for words in expected)
 
 
 def test_of_two_members_of_one_name_neither_is_chosen():
@@ -367,15 +336,10 @@ def test_any_value_in_any_place_is_read_or_refused():
                 assert from_text(str(program)) == program
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "[" * 10**6,
-        '{"a":' * 10**5,
-        "[" * 900 + "]" * 900,
-        '{"nram_program": 1, "states": ' + "[" * 900 + "]" * 900 + "}",
-    ],
-)
+DEEP = "[" * 900 + "]" * 900
+
+
+@pytest.mark.parametrize("text", ["[" * 10**6, '{"a":' * 10**5, DEEP, f'{{"nram_program": 1, "states": {DEEP}}}'])
 def test_deep_nesting_is_refused(text):
     with pytest.raises(ProgramError):
         program_from(text)

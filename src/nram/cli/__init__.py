@@ -10,10 +10,10 @@ import sys
 from typing import NoReturn
 
 from nram import __version__
-from nram.cli import bench, draw, eval, extract, run, sample, show, simplify, tasks, trace, train, zoo
+from nram.cli import bench, draw, eval, extract, run, sample, show, simplify, tasks, trace, train, verify, zoo
 from nram.errors import NramError
 
-VERBS = (tasks, sample, train, eval, extract, simplify, show, run, trace, draw, zoo, bench)
+VERBS = (tasks, sample, train, eval, extract, simplify, verify, show, run, trace, draw, zoo, bench)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -24,7 +24,7 @@ class _Parser(argparse.ArgumentParser):
         near = []
         if choices and before.count("'") >= 2:
             wrong = before.rsplit("'", 2)[1]
-            near = difflib.get_close_matches(wrong, [c.strip(" ')") for c in choices.split(",")], n=2)
+            near = difflib.get_close_matches(wrong, [c.strip(" ')") for c in choices.split(",")], n=1)
         hint = f"\ndid you mean {' or '.join(near)}?" if near else ""
         self.exit(2, f"{self.prog}: {message}{hint}\n'{self.prog} --help' shows how it is used\n")
 

@@ -45,7 +45,10 @@ def jax_seed(text: str) -> int:
 
 
 def print_json(value: Any) -> None:
-    sys.stdout.write(json.dumps(value) + "\n")  # json.dump would write number by number
+    text = json.dumps(value) + "\n"
+    # json.dump would write number by number; in one piece, a reader that goes away might not be noticed.
+    for start in range(0, len(text), 1 << 16):
+        sys.stdout.write(text[start : start + (1 << 16)])
 
 
 def table(rows: list[list[str]]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import textwrap
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from nram.programs import Program, Result
+    from nram.tasks.base import Instance
 
 MANY_CELLS = 400  # from there on only some rows are shown: the first, the last, and of those with changes the first
 FIRST_ROWS, LAST_ROWS, CHANGED_ROWS = 5, 2, 10
@@ -26,12 +28,17 @@ def add_parser(verbs) -> None:
     parser = verbs.add_parser(
         "run",
         help="run a program on a memory",
-        description="Run a program on a memory, or on each memory of a batch, until it halts.",
+        description="Run a program until it halts: on a memory, on each memory of a batch, or on a drawn instance of a "
+        "task, whose answer is then checked.",
         epilog="The result is printed whether the program halts or not. The exit status is 1 if it did not halt and no "
-        "--max-steps said how long it may run.",
+        "--max-steps said how long it may run, or if it is wrong on the instance.",
     )
     parser.add_argument("program", metavar="PROGRAM", help="a program of the zoo by its name, or a program file")
-    parser.add_argument("--memory", required=True, metavar="CELLS", help=HELP)
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--memory", metavar="CELLS", help=HELP)
+    source.add_argument("--complexity", type=positive, metavar="N", help="draw an instance of the task instead")
+    parser.add_argument("--task", metavar="T", help="of which the instance is drawn (default: the program's)")
+    parser.add_argument("--seed", type=natural, metavar="S", help="of the instance (default: 0)")
     parser.add_argument("--memory-size", type=positive, metavar="M", help="pad the memory with zeros to M cells")
     parser.add_argument("--max-steps", type=natural, metavar="N", help="default: until it halts, at most 64 M + 1024")
     parser.add_argument(
@@ -52,12 +59,16 @@ def run(arguments) -> int:
     from nram.programs.library import load_program
 
     program = load_program(arguments.program)
-    if program.needs_limit and arguments.max_steps is None:
-        raise UsageError(
-            f"{program.name} is right only when it is stopped after {limit_in_words(program)} steps, where n is the "
-            "complexity: say when by --max-steps"
-        )
-    memory = read_memory(arguments.memory)
+    instance = _instance(arguments, program)
+    limit = arguments.max_steps
+    if program.needs_limit and limit is None:
+        if instance is None:
+            raise UsageError(
+                f"{program.name} is right only when it is stopped after {limit_in_words(program)} steps, where n is "
+                "the complexity: say when by --max-steps"
+            )
+        limit = program.limit and program.limit(arguments.complexity)
+    memory = read_memory(arguments.memory) if instance is None else instance.input
 
     import numpy as np
 
@@ -65,28 +76,52 @@ def run(arguments) -> int:
     from nram.programs.memory import prepare_memory
 
     before = prepare_memory(memory, arguments.memory_size)
-    limit = check_max_steps(arguments.max_steps, before.shape[-1])
+    bound = check_max_steps(limit, before.shape[-1])
     _check_out(arguments.out, before.ndim == 2)
     given = memory if isinstance(memory, np.ndarray) else before
-    result = execute(program, given, limit, arguments.memory_size, arguments.engine)
+    started = time.perf_counter()
+    result = execute(program, given, bound, arguments.memory_size, arguments.engine)
+    seconds = time.perf_counter() - started
+    right = None if instance is None else all(result.memory[c] == instance.output[c] for c in instance.cells)
     if arguments.out is not None:
         _write(result.memory, arguments.out)
     if arguments.json:
         parts = {name: _plain(getattr(result, name)) for name in ("memory", "registers", "steps", "halted")}
-        print_json(parts)
+        print_json(parts if right is None else {**parts, "right": right})
     else:
         _show(program, before, result, arguments.full)
+        if instance is not None:
+            verdict = "right" if right else "WRONG"
+            print(f"{verdict}: {len(instance.cells):,} output cells, {seconds:.3f} s with checking and compiling")
         if arguments.out is not None:
             print(f"memory written to {arguments.out}")
+    if right is False:
+        return 1
     going_on = int(np.size(result.halted) - np.sum(result.halted))
-    if not going_on or arguments.max_steps is not None:
+    if not going_on or limit is not None:
         return 0
     sys.stdout.flush()
     who = program.name if before.ndim == 1 else f"{program.name}, on {going_on} of {len(before)} memories,"
     known = "" if program.limit is None else f"; it is meant to be done after {limit_in_words(program)} steps"
     raise NramError(
-        f"{who} did not halt within {limit} steps, which is 64 M + 1024: give --max-steps to say when to stop it{known}"
+        f"{who} did not halt within {bound} steps, which is 64 M + 1024: give --max-steps to say when to stop it{known}"
     )
+
+
+def _instance(arguments, program: Program) -> Instance | None:
+    """The instance to be drawn, if one is asked for."""
+    if arguments.complexity is None:
+        given = [f"--{name}" for name in ("task", "seed") if getattr(arguments, name) is not None]
+        if given:
+            raise UsageError(f"{given[0]} is for a drawn instance: give --complexity instead of --memory")
+        return None
+    from nram.tasks import get_task
+
+    name = arguments.task or program.task
+    if name is None:
+        raise UsageError(f"{program.name} has no task to draw an instance of: give --task")
+    size, arguments.memory_size = arguments.memory_size, None  # the instance is drawn in that size
+    return get_task(name).sample(arguments.complexity, 1, arguments.seed or 0, size)[0]
 
 
 def limit_in_words(program: Program) -> str:

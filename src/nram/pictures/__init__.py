@@ -1,1 +1,1 @@
-"""Pictures of runs: curves of errors and of training."""
+"""Pictures: circuits of programs, traces of runs, curves of errors and of training."""

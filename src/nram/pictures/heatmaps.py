@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +28,9 @@ def save_figure(figure: Figure, path: Path) -> None:
     if path.suffix.lower() not in ENDINGS:
         raise UsageError(f"{path} does not end in {', '.join(ENDINGS)}: choose one of these")
     content = io.BytesIO()
-    figure.savefig(content, format=path.suffix[1:].lower(), dpi=140)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph")  # a name in a script that the font lacks shows as boxes
+        figure.savefig(content, format=path.suffix[1:].lower(), dpi=140)
     write_atomically(path, content.getvalue())
 
 

@@ -1,6 +1,6 @@
 """Traces of the continuous machine: distributions instead of numbers, and the probability of halting at every step.
 
-Needs JAX for running; what was recorded is NumPy.
+The only pictures that need JAX, for running; what was recorded is NumPy.
 """
 
 from __future__ import annotations
@@ -8,17 +8,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import equinox as eqx
+import jax
+import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
 from nram.errors import UsageError
+from nram.machine import Controller, Wiring
+from nram.machine.soft import Options, SoftState, soft_step, start_soft
 from nram.pictures.trace_records import Room, cells_that_fit, columns_with_gaps, shown_steps, verdict
 from nram.pictures.traces import GAP, aligned, gap_line
 from nram.tasks.base import Instance
-
-if TYPE_CHECKING:
-    from nram.machine import Controller, Options, Wiring  # imported late, like JAX
 
 MAX_NUMBERS = 200_000_000
 CERTAIN = 0.995  # from here on a value stands without its probability
@@ -54,7 +57,7 @@ def record_soft_trace(
     wiring: Wiring,
     memory: Sequence[int],
     limit: int,
-    options: Options | None = None,
+    options: Options = Options(),
     instance: Instance | None = None,
 ) -> SoftTrace:
     """Run the continuous machine on one memory of integers for `limit` steps."""
@@ -66,22 +69,8 @@ def record_soft_trace(
             f"{limit} steps on {size} cells are too many distributions to keep: "
             "give fewer with --max-steps, or a smaller memory"
         )
-    import jax
-    import jax.numpy as jnp
-
-    from nram.machine import Options, soft_step
-    from nram.machine.soft import SoftState, start_soft
-
-    ready = controller.prepare(wiring)
-    chosen = Options() if options is None else options
-
-    def body(state: SoftState, _):
-        following, halt, _ = soft_step(ready, wiring, chosen, state)
-        return following, (state.registers, state.memory, halt)
-
     with jax.default_matmul_precision("highest"):
-        start = start_soft(controller, wiring, jnp.asarray(memory, jnp.int32))
-        end, (registers, memories, halts) = jax.lax.scan(body, start, length=limit)
+        end, (registers, memories, halts) = _run(controller, wiring, options, jnp.asarray(memory, jnp.int32), limit)
     registers = np.concatenate([np.asarray(registers), np.asarray(end.registers)[None]])
     memories = np.concatenate([np.asarray(memories), np.asarray(end.memory)[None]])
     willing = np.asarray(jax.nn.sigmoid(halts))
@@ -90,6 +79,20 @@ def record_soft_trace(
     finish[-1] = running[-1]  # the output is forced at the limit
     output = np.tensordot(finish, memories[1:], 1)
     return SoftTrace(memories, registers, willing, finish, output, instance)
+
+
+@eqx.filter_jit
+def _run(
+    controller: Controller, wiring: Wiring, options: Options, memory: Array, limit: int
+) -> tuple[SoftState, tuple[Array, Array, Array]]:
+    """The state at the end, and of every step: registers and memory at its start, and its halting scalar."""
+    ready = controller.prepare(wiring)
+
+    def body(state: SoftState, _):
+        following, halt, _ = soft_step(ready, wiring, options, state)
+        return following, (state.registers, state.memory, halt)
+
+    return jax.lax.scan(body, start_soft(controller, wiring, memory), length=limit)
 
 
 # ---- as text

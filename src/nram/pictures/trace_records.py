@@ -85,13 +85,12 @@ class Trace:
     def idle_from(self) -> int | None:
         """The step from which on nothing changes any more, if the run ends so."""
         found = None
-        following = [*((step.registers, step.state) for step in self.steps[1:]), None]
-        for step, memory, after in zip(self.steps, self.memories(), following, strict=False):
-            same = after is None or after == (step.registers, step.state)
-            same = same and all(memory[access.pointer] == access.value for access in step.writes)
-            found = (found or step.number) if same else None
-        # A step before the last must have been idle: the last alone may yet have changed the registers.
-        return found if found is not None and found < len(self.steps) else None
+        following = [*(step.registers for step in self.steps[1:]), tuple(self.ending.registers)]
+        for step, memory, registers in zip(self.steps, self.memories(), following, strict=False):
+            idle = registers == step.registers and all(memory[one.pointer] == one.value for one in step.writes)
+            idle = idle and self.program.states[step.state][step.row].next_state == step.state
+            found = (found or step.number) if idle else None
+        return found
 
     def outcome(self) -> list[str]:
         """How it ended, in words."""
@@ -226,7 +225,7 @@ def excerpt(trace: Trace, room: Room | None, most_steps: int | None) -> Excerpt:
     cells = tuple(range(len(trace.start)))
     if room is not None:
         cells = cells_that_fit(len(cells), _most_telling(trace, shown, room.total // room.cell), room)
-    after = dict(zip(shown, [*shown[1:], count], strict=True))
+    after = dict(zip(shown, [*shown[1:], count], strict=False))
     lines = []
     for place, memory in enumerate(trace.memories()):
         values = tuple(memory[cell] for cell in cells) if place in after or place == count else ()
@@ -242,7 +241,7 @@ def shown_steps(count: int, most: int | None, idle_from: int | None = None) -> l
     """The places of the steps to show: the first and the last, of idle ones at the end only the first and the last."""
     if most is None or count <= most:
         return list(range(count))
-    if idle_from is not None:
+    if idle_from is not None and idle_from < count:
         return [*shown_steps(idle_from, most), count - 1]
     first = (most + 1) // 2
     return [*range(first), *range(count - (most - first), count)]

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -28,9 +29,10 @@ from nram.machine.wiring import Wiring
 from nram.programs.execute import execute
 from nram.programs.extract import register_names
 from nram.programs.interpret import Step, trace
-from nram.programs.ir import MAX_STATES, Program
+from nram.programs.ir import MAX_STATES, Program, describe
 from nram.programs.lstm_runs import Recorder, Run
-from nram.programs.merging import Automaton, learn
+from nram.programs.merging import Automaton, flag_facts, learn
+from nram.programs.simplify.circuit import normal_form
 from nram.programs.text import row_to_text
 from nram.tasks.base import Instance, StepLimit, Task
 
@@ -87,7 +89,7 @@ def extract_lstm(
     work = _Work(controller, wiring, task, step_limit, tuple(limits), seed)
     known = {"task": task.name, "limit": step_limit, "needs_limit": tuple(limits) == ("T",), **known}
     runs = work.runs_to_learn_from()
-    learned = [run for run in runs[:: RUNS_A_SIZE // 2] if run.complexity <= task.min_complexity + LEARNED_SIZES // 2]
+    learned = [work.beginning(run) for run in runs[: LEARNED_SIZES * RUNS_A_SIZE // 2 : RUNS_A_SIZE]]
     rounds: list[int] = []
     program, difference = None, None
     while len(rounds) < MOST_ROUNDS:
@@ -106,9 +108,10 @@ def extract_lstm(
             runs += compared.differing
             differing = _differing(automaton, compared.differing)
             if not differing:
-                raise work.rounding_decides(program, compared.differing[0])
+                raise work.rounding_decides(compared.differing[0])
         difference = min(differing, key=lambda found: (found.run.complexity, found.step))
-        learned += [work.cut(found) for found in sorted(differing, key=lambda found: found.step)[:LEARNED_AT_ONCE]]
+        early = sorted(differing, key=lambda found: found.step)[:LEARNED_AT_ONCE]
+        learned += [work.beginning(run, step + 1) for run, step in early]
     raise work.did_not_close(rounds, len(learned), program, difference, f"no end after {MOST_ROUNDS} rounds")
 
 
@@ -142,6 +145,7 @@ class _Work:
     def __post_init__(self) -> None:
         self.recorder = Recorder(self.controller, self.wiring)
         self.comparisons = 0
+        self.machine = jax.jit(jax.vmap(partial(run_hard, self.controller, self.wiring)))
 
     def limit(self, complexity: int, name: str) -> int:
         if name == "20n+200":
@@ -166,11 +170,10 @@ class _Work:
     def _record(self, memories: list[list[int]], complexities: list[int]) -> list[Run]:
         return self.recorder.record(memories, complexities, [self.longest(n) for n in complexities])
 
-    def cut(self, found: _Difference) -> Run:
-        """The run up to a while after the difference: enough to tell it from others, and not too much to merge."""
-        run, step = found
-        end = step + 1 + int(self.step_limit(run.complexity))
-        return run if end >= run.busy else replace(run, choices=run.choices[:end], busy=end)
+    def beginning(self, run: Run, steps: int = 0) -> Run:
+        """So many steps of the run and 2T(n) more: enough to tell it from others, and not too much to merge."""
+        end = steps + 2 * int(self.step_limit(run.complexity))
+        return run if end >= run.busy else replace(run, choices=run.choices[:end])
 
     def compare(self, program: Program) -> _Comparison:
         """Execute the compiled machine and the program on fresh instances: small, twice as large, and FAR."""
@@ -199,13 +202,12 @@ class _Work:
     def _compare(self, program: Program, instances: list[Instance], complexities: list[int]) -> list[Run]:
         """The runs on which machine and program end differently."""
         memories = np.array([instance.input for instance in instances], np.int32)
-        machine = jax.jit(jax.vmap(lambda memory, limit: run_hard(self.controller, self.wiring, memory, limit)))
         for name in self.limits:
             limits = [self.limit(n, name) for n in complexities]
-            ended = jax.tree.map(np.asarray, machine(memories, jnp.asarray(limits, jnp.int32)))
+            ended = jax.tree.map(np.asarray, self.machine(memories, jnp.asarray(limits, jnp.int32)))
             differing = []
             for i, limit in enumerate(limits):
-                result = execute(program, memories[i], limit, engine="python")
+                result = execute(program, memories[i], limit)
                 same = np.array_equal(result.memory, ended.memory[i])
                 if not same or (result.steps, result.halted) != (ended.steps[i], ended.halted[i]):
                     differing.append(i)
@@ -227,38 +229,30 @@ class _Work:
         if program is not None and difference is not None:
             lines += self._told(program, difference)
         if self.limits != ("T",):
-            lines.append("  Its first T(n) steps may have a program all the same: try limits=('T',).")
-        lines.append("  An automaton controller (machine.controller=automaton) always has a program.")
+            lines.append("  Its first T(n) steps may have a program all the same: extract_lstm(..., limits=('T',))")
+        lines.append("  An automaton always has a program: train with --set machine.controller=automaton")
         return NramError("\n".join(lines))
 
     def _told(self, program: Program, difference: _Difference) -> list[str]:
         """What machine and program did where they first differed."""
         run, step = difference
-        registers = ", ".join(program.registers)
-        seen = run.choices[step]
-        machine = row_to_text(program, seen.row, 0, alone=True)[1:]
-        doing: list[str] = ["nothing more: it has halted"]
-        for event in trace(program, run.start, step + 1):
-            if isinstance(event, Step) and event.number == step + 1:
-                row = program.states[event.state][event.row]
-                doing = [
-                    f"in state {event.state}, {line.strip()}" for line in row_to_text(program, row, event.state)[:1]
-                ]
-                doing += row_to_text(program, row, event.state)[1:]
-        zero = ", ".join(
-            f"{name} {'=' if flag else '>'} 0" for name, flag in zip(program.registers, seen.zero, strict=True)
-        )
-        return [
+        zero, row = run.choices[step]
+        chosen = normal_form(row, flag_facts([zero]), (True,) * len(zero))
+        machine = replace(row, operations=chosen.operations, registers=tuple(filter(None, chosen.registers)))
+        lines = [
             f"  the smallest instance on which the last program differed: n = {run.complexity}, "
             f"memory {' '.join(map(str, run.start))}",
-            f"  at step {step + 1}, registers {registers}, {zero}",
-            "  the LSTM chose:",
-            *[f"    {line}" for line in machine],
-            "  the program:",
-            *[f"    {line}" for line in doing],
+            f"  at step {step + 1} the LSTM saw {describe(program.registers, zero)} and chose:",
+            *[f"    {line}" for line in row_to_text(program, machine, 0)[1:]],
         ]
+        for event in trace(program, run.start, step + 1):
+            if isinstance(event, Step) and event.number == step + 1:
+                state = event.state
+                words = row_to_text(program, program.states[state][event.row], state)
+                return [*lines, f"  and the program, in state {state}:", *[f"    {line}" for line in words]]
+        return [*lines, "  and the program had halted"]
 
-    def rounding_decides(self, program: Program, run: Run) -> NramError:
+    def rounding_decides(self, run: Run) -> NramError:
         return NramError(
             f"the compiled machine and its twin in NumPy do not choose the same circuit on {self.task.name}, "
             f"n = {run.complexity}, memory {' '.join(map(str, run.start))}: two wires are so nearly equal that "

@@ -77,7 +77,7 @@ def _made(folder: RunFolder, member: int, description: dict, form: Form, raw_siz
         "raw": "not at all",
     }
     pairs = [
-        ("command", shlex.join(["nram", *record.get("arguments", [])])),
+        ("command", shlex.join(["nram", *_telling(record.get("arguments", []))])),
         ("member", str(member)),
         ("seed", str(folder.config.seed)),
         ("network", f"{network}, {len(machine.modules)} modules x {machine.repeats}"),
@@ -87,3 +87,16 @@ def _made(folder: RunFolder, member: int, description: dict, form: Form, raw_siz
         ("simplified", simplified[form]),
     ]
     return tuple(pairs + ([("automaton", note)] if note else []))
+
+
+def _telling(words: list[str]) -> list[str]:
+    """The words of the command without those that do not bear on its result."""
+    told, skipping = [], False
+    for word in words:
+        if skipping or word in ("--resume", "--json"):
+            skipping = False
+        elif word in ("--out", "--device"):
+            skipping = True
+        elif not word.startswith(("--out=", "--device=")):
+            told.append(word)
+    return told

@@ -22,7 +22,6 @@ from nram.programs.lstm_runs import Choice, Flags, Run
 from nram.programs.simplify.circuit import Body, normal_form, registers_used
 from nram.programs.simplify.facts import ANY, NOT_ZERO, ZERO, Facts
 
-LEAST_IDLING = 2  # steps without effect at the end of a run that count as idling
 MOST_SUBSETS = 512  # of registers whose flags might be tested
 
 
@@ -123,7 +122,7 @@ class Circuits:
         live = set(tested)
         while True:
             flags = tuple(i in live for i in range(self.registers))
-            bodies = (normal_form(row, _facts([zero]), flags) for zero, row in used)
+            bodies = (normal_form(row, flag_facts([zero]), flags) for zero, row in used)
             grown = live.union(*map(registers_used, bodies))
             if grown == live:
                 return flags
@@ -138,7 +137,7 @@ class Circuits:
     def _serving(self, seen: frozenset[int]) -> Body | None:
         cases = [self.choices[number] for number in sorted(seen)]
         wanted = {(case.zero, self._form(case.row, case.zero)) for case in cases}
-        facts = _facts([case.zero for case in cases])
+        facts = flag_facts([case.zero for case in cases])
         found = []
         for candidate in dict.fromkeys(self.bodies[number] for number in sorted(seen)):
             body = normal_form(candidate, facts, self.live)
@@ -155,11 +154,11 @@ class Circuits:
     def _form(self, circuit: Row | Body, zero: Flags) -> Body:
         key = (circuit, zero)
         if key not in self.forms:
-            self.forms[key] = normal_form(circuit, _facts([zero]), self.live)
+            self.forms[key] = normal_form(circuit, flag_facts([zero]), self.live)
         return self.forms[key]
 
 
-def _facts(cases: Sequence[Flags]) -> Facts:
+def flag_facts(cases: Sequence[Flags]) -> Facts:
     """What is known of the registers when one of these flags was seen."""
     masks = [0] * len(cases[0])
     for zero in cases:
@@ -205,13 +204,15 @@ def _tree(histories: Sequence[_History], flags: Sequence[Flags]) -> _Node:
         for choice in choices[:busy]:
             node.busy = True
             node = _follow(node, flags[choice], choice)
+        # Of a run that was cut here, or by its limit, more may be to come.
+        node.busy = node.busy or busy >= len(choices)
         reached.append(node)
     for (choices, busy), node in zip(histories, reached, strict=True):
         step = busy
         while node.busy and step < len(choices):
             node = _follow(node, flags[choices[step]], choices[step])
             step += 1
-        if not node.busy and len(choices) - step >= LEAST_IDLING:
+        if step < len(choices):
             node.edges[None] = _Edge(frozenset(), _Node())
     return root
 

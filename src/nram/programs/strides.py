@@ -50,9 +50,9 @@ class Comparison(NamedTuple):
 
 
 class _NoLoopError(Exception):
-    """These rows cannot be a loop with these strides. `register`: without its stride they might."""
+    """These rows cannot be a loop with these strides. Without that of this register they might."""
 
-    def __init__(self, register: int | None = None):
+    def __init__(self, register: int):
         self.register = register
 
 
@@ -243,7 +243,7 @@ def _try_loop(advance: Advance, cycle: Sequence[RowName], strides: list[int | No
             return _Loop(advance, cycle, strides).entry
         except _NoLoopError as problem:
             del advance.function.blocks[blocks:]
-            if problem.register is None:
+            if strides[problem.register] is None:
                 return None
             strides = [None if i == problem.register else stride for i, stride in enumerate(strides)]
     return None
@@ -278,13 +278,13 @@ class _Loop:
         for place, row_name in enumerate(cycle):
             self._rely_on_lines(values, self._path(place))
             if place > 0:
-                self._leave_unless(values, place)
+                self._leave_unless(values, place, relied_on=values)
             values = carry_out(advance.flow.row(row_name), values, self.to)
         self._close(start, values)
         for register, stride, value in zip(advance.registers, strides, values, strict=True):
             if stride is None:
                 at.store(self.to.here(value), register)
-        self._leave_unless(values, len(cycle))
+        self._leave_unless(values, len(cycle), relied_on=start)
         following = at.add(round_number, ir.Constant(I64, 1), flags=["nuw", "nsw"])
         again = at.icmp_signed("<", following, self.to.rounds)
         round_number.add_incoming(ir.Constant(I64, 0), self.entry)
@@ -311,16 +311,16 @@ class _Loop:
                 else:
                     raise _NoLoopError(register)
 
-    def _leave_unless(self, values: Sequence[Any], place: int) -> None:
-        """The row at this place must be chosen now, as far as its registers are no lines."""
+    def _leave_unless(self, values: Sequence[Any], place: int, relied_on: Sequence[Any]) -> None:
+        """The row at this place must be chosen now, as far as it was not relied on lines for that."""
         at = self.to.inside.at
-        tests = [(register, zero) for register, zero in self._path(place) if not isinstance(values[register], Line)]
-        for register, zero in tests:
-            sign = "==" if zero else "!="
-            right = at.icmp_unsigned(sign, values[register], ir.Constant(I32, 0))
-            following = self._block("on")
-            at.cbranch(right, following, self._exit(values, place))
-            at.position_at_end(following)
+        for register, zero in self._path(place):
+            if not isinstance(relied_on[register], Line):
+                value = self.to.here(values[register])
+                right = at.icmp_unsigned("==" if zero else "!=", value, ir.Constant(I32, 0))
+                following = self._block("on")
+                at.cbranch(right, following, self._exit(values, place))
+                at.position_at_end(following)
 
     def _close(self, start: Sequence[Any], values: Sequence[Any]) -> None:
         """What the registers are after a round must be their lines in the next."""

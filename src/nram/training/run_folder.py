@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from nram.errors import NramError, UsageError
 from nram.files import write_atomically
 from nram.runtime import versions
-from nram.training.checkpoint import load_arrays, save_arrays
+from nram.training.checkpoint import load_arrays, read_description, save_arrays
 from nram.training.config import TrainConfig
 from nram.training.settings import config_from_dict, config_to_dict
 
@@ -178,14 +178,7 @@ class RunFolder:
         return path
 
     def load_member(self, rank: int) -> tuple["Controller", dict[str, Any]]:
-        path = self.member_file(rank)
-        import jax
-
-        from nram.training.population import abstract_population
-
-        one = abstract_population(self.config, 1).members.controller
-        like = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), one)
-        return load_arrays(path, like)
+        return _load_controller(self.member_file(rank), self.config)
 
     # ---- files
 
@@ -197,6 +190,22 @@ class RunFolder:
             return json.loads((self.path / name).read_text())
         except (OSError, ValueError) as error:
             raise NramError(f"{self.path / name} cannot be read: {error}") from None
+
+
+def load_weights(path: Path) -> tuple[TrainConfig, "Controller", dict[str, Any]]:
+    """A member's file on its own, wherever it lies: it says itself what machine it belongs to."""
+    config = config_from_dict(read_description(path)["config"])
+    return config, *_load_controller(path, config)
+
+
+def _load_controller(path: Path, config: TrainConfig) -> tuple["Controller", dict[str, Any]]:
+    import jax
+
+    from nram.training.population import abstract_population
+
+    one = abstract_population(config, 1).members.controller
+    like = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), one)
+    return load_arrays(path, like)
 
 
 @contextlib.contextmanager

@@ -76,7 +76,8 @@ def _once(program: Program, keep_registers: bool, visited: Collection[Place] | N
             when: list[bool | None] = [None] * table.count
             for register, condition in zip(tested, cube, strict=True):
                 when[register] = condition
-            written.append(_row(tuple(when), clusters[number].body, numbers, numbers[state]))
+            body = table.with_registers_kept(clusters[number])
+            written.append(_row(tuple(when), body, numbers, numbers[state]))
         rows.append(tuple(written))
     used = set().union(*table.live.values())
     return _without_registers(replace(program, states=_merged_states(tuple(rows)), verified=()), used)

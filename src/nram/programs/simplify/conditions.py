@@ -16,12 +16,13 @@ MOST_ENDINGS = 6  # how many clusters are tried as the last row
 def decision_list(clusters: Sequence[Sequence[Flags]]) -> list[tuple[tuple[bool | None, ...], int]]:
     """Conditions to be tried in order, each with the cluster it leads to. The last is empty.
 
-    Flags that are in no cluster never occur.
+    Flags that are in no cluster never occur. Where there is a choice, registers that are all 0 come first: so a
+    program begins.
     """
     width = len(clusters[0][0])
     owners = {_bits(flags): number for number, cluster in enumerate(clusters) for flags in cluster}
     largest = sorted(range(len(clusters)), key=lambda number: -len(clusters[number]))[:MOST_ENDINGS]
-    attempts = [_exceptions_first(owners, width, last) for last in largest]
+    attempts = [_beginning_first(_exceptions_first(owners, width, last), owners, width) for last in largest]
     best = min(attempts, key=lambda rows: (len(rows), sum(care.bit_count() for (care, _), _ in rows)))
     return [(_spread(condition, width), number) for condition, number in best]
 
@@ -36,6 +37,14 @@ def _exceptions_first(owners: dict[int, int], width: int, last: int) -> list[tup
         rows.append((condition, found[condition]))
         left = {flags: number for flags, number in left.items() if not _holds(condition, flags)}
     return [*rows, ((0, 0), last)]
+
+
+def _beginning_first(rows: list[tuple[Condition, int]], owners: dict[int, int], width: int) -> list:
+    """The same with the row for registers that are all 0 at the top, if that changes nothing."""
+    beginning = next(row for row in rows if _holds(row[0], (1 << width) - 1))
+    moved = [beginning, *(row for row in rows if row is not beginning)]
+    settled = {flags: next(number for condition, number in moved if _holds(condition, flags)) for flags in owners}
+    return moved if settled == owners else rows
 
 
 def _widened(flags: int, number: int, left: dict[int, int], width: int) -> Condition:

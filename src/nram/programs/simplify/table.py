@@ -7,11 +7,12 @@ reachable but the first, no register matters; and they grow until they agree wit
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import product
 from typing import NamedTuple
 
-from nram.programs.ir import Program, Row
+from nram.programs.ir import Program, Register, Row
 from nram.programs.simplify.circuit import Body, Circuit, normal_form, registers_used
 from nram.programs.simplify.conditions import Flags
 from nram.programs.simplify.facts import NOT_ZERO, ZERO, Facts, at_start, join
@@ -167,6 +168,21 @@ class Table:
                 assert body is not None, "flags that are tested tell different rows apart"
                 clusters.append(Cluster(body, places, [flags]))
         return clusters
+
+    def with_registers_kept(self, cluster: Cluster) -> Body:
+        """The cluster's body, where a register that is set to what it holds anyway is left alone."""
+        circuit = Circuit(join([self.facts[place] for place in cluster.places]))
+        body = cluster.body
+        numbers = circuit.evaluate(body.operations, body.registers)
+        new = tuple(
+            Register(i) if number == circuit.register(i) and self._matters_throughout(i, cluster) else body.registers[i]
+            for i, number in enumerate(numbers)
+        )
+        return replace(body, registers=new)
+
+    def _matters_throughout(self, register: int, cluster: Cluster) -> bool:
+        """Only then does it hold there what it held in the program from before."""
+        return all(register in self.live[place] for place in cluster.places)
 
 
 def _after(row: Row, facts: Facts) -> Iterator[tuple[Flags, Facts]]:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,14 +46,29 @@ class Facts:
         self.solver.add(*assumptions)
         self._decided: list[dict[int, bool]] = [{}]
         self._alive: list[Any] = []  # z3 gives the number of a term that nobody holds to another one
+        self._witness: Any = None
+        """A model of all that is known, if one is at hand: it settles half of each question."""
 
     def ask(self, *conditions: Any) -> z3.CheckSatResult:
         """Whether the conditions can hold together with all that is known. 'unknown' counts as neither."""
+        self.solver.set("timeout", max(1, int(1000 * min(self.time_left(), MOST_SECONDS_A_QUESTION))))
+        answer = self.solver.check(*conditions)
+        if answer == z3.unknown and "keyboard" in self.solver.reason_unknown():  # z3 keeps Ctrl-C to itself
+            raise KeyboardInterrupt
+        return answer
+
+    def time_left(self) -> float:
+        """Seconds; OutOfTime if there are none."""
         left = self.deadline - time.monotonic()
         if left <= 0:
             raise OutOfTime
-        self.solver.set("timeout", max(1, int(1000 * min(left, MOST_SECONDS_A_QUESTION))))
-        return self.solver.check(*conditions)
+        return left
+
+    def find_witness(self) -> z3.CheckSatResult:
+        """Whether all that is known can hold."""
+        answer = self.ask()
+        self._witness = self.solver.model() if answer == z3.sat else None
+        return answer
 
     def decide(self, condition: Any) -> bool | None:
         """True or False if what is known settles it, otherwise None."""
@@ -68,9 +82,10 @@ class Facts:
             if number in level:
                 return level[number]
         answer = None
-        if self.ask(z3.Not(plain)) == z3.unsat:
+        seen = self._seen(plain)
+        if seen is not False and self.ask(z3.Not(plain)) == z3.unsat:
             answer = True
-        elif self.ask(plain) == z3.unsat:
+        elif seen is not True and self.ask(plain) == z3.unsat:
             answer = False
         if answer is not None:
             self._decided[-1][number] = answer
@@ -80,18 +95,30 @@ class Facts:
     def learn(self, *conditions: Any) -> None:
         """Take for granted what holds anyway. It is forgotten where the present assumption ends."""
         self.solver.add(*conditions)
+        if not all(map(self._seen, conditions)):
+            self._witness = None
 
-    @contextmanager
-    def assuming(self, condition: Any) -> Iterator[bool]:
+    def _seen(self, condition: Any) -> bool | None:
+        """Whether the condition holds in the witness; None if there is no telling."""
+        found = None if self._witness is None else self._witness.eval(condition, model_completion=True)
+        return z3.is_true(found) if z3.is_true(found) or z3.is_false(found) else None
+
+    @property
+    def depth(self) -> int:
+        """How many assumptions were made on the way here."""
+        return len(self._decided) - 1
+
+    def assume(self, condition: Any) -> bool:
         """Go into a case. False: it is impossible. What the solver cannot tell counts as possible."""
         self.solver.push()
         self._decided.append({})
-        try:
-            self.solver.add(condition)
-            yield self.ask() != z3.unsat
-        finally:
-            self._decided.pop()
-            self.solver.pop()
+        self.solver.add(condition)
+        return True if self._seen(condition) else self.find_witness() != z3.unsat
+
+    def back_to(self, depth: int) -> None:
+        """Drop the latest assumptions, with all that was learned under them."""
+        self.solver.pop(self.depth - depth)
+        del self._decided[depth + 1 :]
 
 
 def key_of(term: Term) -> Any:
@@ -177,6 +204,7 @@ class SymbolicMachine:
 
     def step(self, configuration: Configuration) -> Configuration:
         """The configuration after one step; Undecided if a flag, or with `split` anything else, can be either."""
+        self.facts.time_left()
         row = self._choose(configuration)
         self.memory = configuration.memory
         outputs: list[Term] = []

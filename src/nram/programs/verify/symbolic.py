@@ -12,14 +12,12 @@ prove anything, so it is looked for first.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import z3
 
 from nram.programs.ir import Program
-from nram.programs.verify.limits import Limits
 from nram.programs.verify.machine import (
     Configuration,
     Facts,
@@ -29,7 +27,8 @@ from nram.programs.verify.machine import (
     key_of,
     lifted,
 )
-from nram.tasks.base import SymbolicCase, Task, Term
+from nram.programs.verify.question import Question
+from nram.tasks.base import SymbolicCase, Term
 
 
 @dataclass(frozen=True)
@@ -63,62 +62,63 @@ class _Path:
 
 
 def prove(
-    program: Program,
-    task: Task,
+    question: Question,
     n: int,
     memory_size: int | None,
-    limits: Limits,
     seconds: float,
     *,
+    beyond: bool = True,
     split: bool = False,
 ) -> Outcome:
     """Try to prove a program right for complexity n, on one memory size or, without one, on all at once.
 
-    `split` follows both ways at every condition instead of merging values into larger terms.
+    `beyond`: also under the limits above T(n). `split` follows both ways at every condition instead of merging
+    values into larger terms.
     """
+    task, limits = question.task, question.limits
     assert task.symbolic is not None
-    deadline = time.monotonic() + seconds
-    least = task.least_memory(n)
     size: Term = z3.Int("M") if memory_size is None else memory_size
-    horizon = limits.first(n)
-    outcome = Outcome()
-    # First up to T(n): a program that halts by then needs no more, and it is worth knowing alone.
-    for horizon in (limits.first(n), limits.last(n)):
-        attempt = _Attempt(program, size, least, limits.first(n), horizon, deadline, split)
-        try:
-            cases = 0
-            for case in task.symbolic(n, size):
-                attempt.take(case)
-                cases += 1
-            if not cases:
-                return Outcome(why="the task has no cases")
-        except _Refuted:
-            return Outcome(refuted=tuple(attempt.refuted))
-        except OutOfTime:
-            return replace(outcome, why="out of time", refuted=tuple(attempt.refuted))
-        if attempt.why:
-            return replace(outcome, why=attempt.why, refuted=tuple(attempt.refuted))
-        if attempt.refuted:
-            return replace(outcome, refuted=tuple(attempt.refuted))
-        if attempt.closed:
-            return Outcome(("every",), attempt.halts)
-        outcome = Outcome(tuple(name for name, steps in limits.named(n).items() if steps <= horizon), attempt.halts)
-    return outcome
+    horizon = limits.last(n) if beyond else limits.first(n)
+    attempt = _Attempt(question.program, size, task.least_memory(n), limits.first(n), horizon, split)
+    attempt.deadline = time.monotonic() + seconds
+    try:
+        cases = 0
+        for case in task.symbolic(n, size):
+            attempt.take(case)
+            cases += 1
+        if cases == 0:
+            attempt.why = "the task has no cases"
+    except _Refuted:
+        pass
+    except OutOfTime:
+        attempt.why = "out of time"
+    failures = tuple(attempt.refuted)
+    if attempt.why or any(limit == limits.first(n) for _, limit in failures):
+        return Outcome(refuted=failures, why=attempt.why)
+    if failures:
+        return Outcome(("T",), refuted=failures)
+    if attempt.closed:
+        return Outcome(("every",), attempt.halts)
+    return Outcome(tuple(name for name, steps in limits.named(n).items() if steps <= horizon), attempt.halts)
 
 
 class _Attempt:
     """The proof of all cases up to one horizon."""
 
-    def __init__(
-        self, program: Program, size: Term, least: int, first: int, horizon: int, deadline: float, split: bool
-    ):
+    deadline: float
+    case: SymbolicCase
+    facts: Facts
+    machine: SymbolicMachine
+
+    def __init__(self, program: Program, size: Term, least: int, first: int, horizon: int, split: bool):
         self.program = program
         self.size = size
         self.least = least
         self.first = first
         self.horizon = horizon
-        self.deadline = deadline
         self.split = split
+        self.apart: dict[Any, SymbolicCase] = {}
+        """Layouts whose cells were shown to lie apart. The case is held so that its terms keep their numbers."""
         self.refuted: list[tuple[list[int], int]] = []
         self.halts = True
         self.closed = True
@@ -141,30 +141,48 @@ class _Attempt:
 
     def _ill_formed(self) -> str:
         """Why a proof of this case would say nothing, or not what it seems to; empty if it is sound."""
-        if self.facts.ask() != z3.sat:
+        if self.facts.find_witness() != z3.sat:
             return "no input was found that fulfils the assumptions"
-        addresses = [lifted(address) for address, _ in self.case.cells]
         numbers = [lifted(number) for cell in self.case.cells for number in cell]
-        outside = [z3.Or(number < 0, number >= self.size) for number in numbers]
-        if self.facts.ask(z3.Or(*outside, z3.Not(z3.Distinct(*addresses)))) != z3.unsat:
-            return "the cells could not be shown to lie apart and within the memory"
-        return ""
+        if self.facts.ask(z3.Or(*(z3.Or(number < 0, number >= self.size) for number in numbers))) != z3.unsat:
+            return "the cells could not be shown to lie within the memory"
+        return "" if self._lie_apart() else "the cells could not be shown to lie apart"
+
+    def _lie_apart(self) -> bool:
+        """Whether no two cells of the layout are one. Cases that differ in values alone share the answer."""
+        addresses = [address for address, _ in self.case.cells]
+        assumed = tuple(condition.get_id() for condition in self.case.assumptions)
+        key = assumed, frozenset(map(key_of, addresses))
+        if key not in self.apart:
+            if self.facts.ask(z3.Not(z3.Distinct(*map(lifted, addresses)))) != z3.unsat:
+                return False
+            self.apart[key] = self.case
+        return len(key[1]) == len(addresses)
 
     def _explore(self, path: _Path) -> None:
         """Follow a path, and all into which it parts, to the end."""
-        while True:
+        waiting: list[tuple[_Path, Any, int]] = [(path, None, 0)]
+        while waiting:
+            path, condition, depth = waiting.pop()
+            self.facts.back_to(depth)
+            if condition is None or self.facts.assume(condition):
+                parted = self._follow(path)
+                if parted is not None:
+                    path, condition = parted
+                    depth = self.facts.depth
+                    waiting += [(path, z3.Not(condition), depth), (path, condition, depth)]
+
+    def _follow(self, path: _Path) -> tuple[_Path, Any] | None:
+        """Follow a path to its end, or to where it parts: there, with the condition."""
+        now: _Path | None = path
+        while now is not None:
+            path = now
             try:
                 configuration = self.machine.step(path.configuration)
             except Undecided as fork:
-                for condition in (fork.condition, z3.Not(fork.condition)):
-                    with self.facts.assuming(condition) as possible:
-                        if possible:
-                            self._explore(path)
-                return
-            arrived = self._arrived(replace(path, configuration=configuration))
-            if arrived is None:
-                return
-            path = arrived
+                return path, fork.condition
+            now = self._arrived(replace(path, configuration=configuration))
+        return None
 
     def _arrived(self, path: _Path) -> _Path | None:
         """Look at a configuration that was reached; None if the path ends with it."""
@@ -246,6 +264,3 @@ class _Attempt:
 
 def _number(model: Any, term: Term) -> int:
     return term if isinstance(term, int) else model.eval(term, model_completion=True).as_long()
-
-
-Progress = Callable[[str], None]

@@ -1,10 +1,11 @@
-"""The step limits under which a program is looked at."""
+"""Is this program right on this task? What all methods need to know, and the step limits they look at."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from nram.programs.ir import Program
+from nram.programs.verify.findings import Progress
 from nram.tasks.base import StepLimit, Task
 
 
@@ -28,7 +29,19 @@ class Limits:
         return max(self.named(n).values())
 
 
-def limits_of(program: Program, task: Task) -> Limits:
-    """By the program's own T(n), if it has one and it belongs to this task; otherwise by the task's."""
+@dataclass(frozen=True)
+class Question:
+    """A program, a task, and how to go about it."""
+
+    program: Program
+    task: Task
+    limits: Limits
+    engine: str
+    progress: Progress
+    """Is told what was just done."""
+
+
+def question(program: Program, task: Task, engine: str = "native", progress: Progress | None = None) -> Question:
+    """T(n) is the program's own, if it has one and it belongs to this task; otherwise the task's."""
     own = program.limit if program.task in (None, task.name) else None
-    return Limits(own or task.step_limit)
+    return Question(program, task, Limits(own or task.step_limit), engine, progress or (lambda words: None))

@@ -1,0 +1,114 @@
+"""A failure that the reference interpreter has confirmed, and how to see it again."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from typing import Any
+
+from nram.errors import NramError, UsageError
+from nram.programs.interpret import interpret
+from nram.programs.ir import Program
+from nram.programs.verify.findings import Failure, Method
+from nram.tasks.base import Instance, Task
+
+MOST_CELLS_IN_A_COMMAND = 2000
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """An input on which the program is wrong."""
+
+    complexity: int
+    memory: tuple[int, ...]
+    cells: tuple[int, ...]
+    """The addresses of the output cells."""
+    expected: tuple[int, ...]
+    """The whole memory as it should be; only the output cells count."""
+    obtained: tuple[int, ...]
+    limit: int
+    """The most steps that the program could take."""
+    at_first: bool
+    """That is T(n). Otherwise the program is right there, and wrong under this larger limit."""
+    steps: int
+    halted: bool
+    method: Method
+    """How it was found."""
+
+    @property
+    def wrong_cells(self) -> tuple[int, ...]:
+        return tuple(cell for cell in self.cells if self.expected[cell] != self.obtained[cell])
+
+    def commands(self, program: str) -> tuple[str, ...]:
+        """What repeats it on the command line, for the program of this name or in this file.
+
+        None if the memory is too large for a command: it is in the JSON form.
+        """
+        if len(self.memory) > MOST_CELLS_IN_A_COMMAND:
+            return ()
+        cells = " ".join(map(str, self.memory))
+        return tuple(
+            f'nram {verb} {shlex.quote(program)} --memory "{cells}" --max-steps {self.limit}'
+            for verb in ("run", "trace")
+        )
+
+    def trace(self, program: Program, width: int | None = 120) -> str:
+        """The run as a table like the paper's."""
+        from nram.pictures.traces import record_trace, trace_to_text
+
+        instance = Instance(list(self.memory), list(self.expected), list(self.cells), list(self.cells), self.limit)
+        try:
+            record = record_trace(program, list(self.memory), self.limit, instance=instance)
+        except UsageError:
+            return f"the run of {self.steps} steps is too long for a table\n"
+        return trace_to_text(record, width=width)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "complexity": self.complexity,
+            "memory_size": len(self.memory),
+            "memory": list(self.memory),
+            "cells": list(self.cells),
+            "expected": list(self.expected),
+            "obtained": list(self.obtained),
+            "wrong_cells": list(self.wrong_cells),
+            "limit": self.limit,
+            "limit_is_T": self.at_first,
+            "steps": self.steps,
+            "halted": self.halted,
+            "found_by": self.method,
+        }
+
+
+def is_confirmed(program: Program, task: Task, failure: Failure) -> bool:
+    """Whether the interpreter fails on it too."""
+    return bool(_interpreted(program, task, failure).wrong_cells)
+
+
+def confirmed(program: Program, task: Task, failure: Failure) -> Counterexample:
+    """The failure as the interpreter has it."""
+    found = _interpreted(program, task, failure)
+    if not found.wrong_cells:
+        cells = " ".join(map(str, failure.memory[:MOST_CELLS_IN_A_COMMAND]))
+        raise NramError(
+            f"the native code is wrong on this memory under {failure.limit} steps and the interpreter is right: "
+            f"this is a bug of nram, please report it with the program: {cells}"
+        )
+    return found
+
+
+def _interpreted(program: Program, task: Task, failure: Failure) -> Counterexample:
+    expected, cells = task.oracle(failure.memory)
+    ending = interpret(program, failure.memory, failure.limit)
+    return Counterexample(
+        complexity=failure.complexity,
+        memory=failure.memory,
+        cells=tuple(cells),
+        expected=tuple(expected),
+        obtained=tuple(ending.memory),
+        limit=failure.limit,
+        at_first=failure.at_first,
+        steps=ending.steps,
+        halted=ending.halted,
+        method=failure.method,
+    )

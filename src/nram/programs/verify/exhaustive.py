@@ -1,0 +1,64 @@
+"""Every legal input of the small sizes, as far as the time goes."""
+
+from __future__ import annotations
+
+import time
+from itertools import count, islice
+
+from nram.programs.verify.batches import Judge
+from nram.programs.verify.findings import Finding, Part, Skipped
+from nram.programs.verify.question import Question
+
+BATCH = 4096
+
+
+def run_all(question: Question, *, largest: int | None, extra: int, seconds: float) -> Part:
+    """Run every input of n = smallest, ... up to `largest`, each on M = least, ..., least + extra.
+
+    The sizes come in ascending order, so the first failure is of the smallest size on which there is one. A size
+    counts as proven only if all of its inputs were run.
+    """
+    task = question.task
+    part = Part()
+    if task.legal_inputs is None:
+        part.skipped.append(
+            Skipped("exhaustive", (task.min_complexity, None), "", f"the task {task.name} does not list its inputs")
+        )
+        return part
+    deadline = time.monotonic() + seconds
+    for n in count(task.min_complexity) if largest is None else range(task.min_complexity, largest + 1):
+        for more in range(extra + 1):
+            size = task.least_memory(n) + more
+            began = time.monotonic()
+            judge = Judge(question, n, "exhaustive", beyond=not part.fails(at_first=False))
+            inputs = task.legal_inputs(n, size)
+            complete = False
+            while not complete and judge.at_first is None and time.monotonic() < deadline:
+                batch = list(islice(inputs, BATCH))
+                if batch:
+                    judge.take(batch)
+                complete = len(batch) < BATCH
+            part.failures += judge.failures
+            if judge.at_first is not None:
+                return part
+            if judge.instances:
+                question.progress(
+                    f"exhaustive: n = {n}, M = {size}: {judge.instances:,} inputs{'' if complete else ', not all'}"
+                )
+                part.findings.append(
+                    Finding(
+                        method="exhaustive",
+                        complexity=(n, n),
+                        extra_memory=(more, more),
+                        instances=judge.instances,
+                        proven=complete,
+                        limits=tuple(judge.right),
+                        halts=judge.halts,
+                        seconds=time.monotonic() - began,
+                    )
+                )
+            if not complete:
+                rest = f"all other inputs, from n = {n}, M = {size} on"
+                part.skipped.append(Skipped("exhaustive", (n, largest), rest, "out of time"))
+                return part
+    return part

@@ -1,0 +1,176 @@
+"""What was shown of a program: the report, its verdict, its text, and the evidence that the program keeps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from nram.programs.ir import Evidence, Program
+from nram.programs.text import limit_to_text
+from nram.programs.verify.counterexample import Counterexample
+from nram.programs.verify.findings import Finding, Skipped
+from nram.tasks.base import StepLimit, Task
+
+Verdict = Literal["right under every limit", "right only at T(n)", "wrong", "nothing shown"]
+
+
+@dataclass(frozen=True)
+class Report:
+    """The outcome of `verify`."""
+
+    program: Program
+    task: Task
+    limit: StepLimit
+    """T(n), as it was used."""
+    findings: tuple[Finding, ...]
+    """What came out right: proven or only tested."""
+    skipped: tuple[Skipped, ...]
+    counterexample: Counterexample | None
+    """The smallest one found. One at T(n) comes before those under larger limits."""
+    seconds: float
+
+    @property
+    def verdict(self) -> Verdict:
+        if self.counterexample is not None and self.counterexample.at_first:
+            return "wrong"
+        if not self.findings:
+            return "nothing shown"
+        beyond = any(set(finding.limits) - {"T"} for finding in self.findings)
+        return "right only at T(n)" if self.counterexample is not None or not beyond else "right under every limit"
+
+    @property
+    def right(self) -> bool:
+        """Right at least at T(n), as far as was looked."""
+        return self.verdict in ("right under every limit", "right only at T(n)")
+
+    def evidence(self) -> tuple[Evidence, ...]:
+        """What a program's file says of it. Inputs of a size that were only partly run are not worth a record."""
+        return tuple(
+            Evidence(
+                method=finding.method,
+                task=self.task.name,
+                complexity=finding.complexity,
+                extra_memory=finding.extra_memory,
+                instances=finding.instances,
+                limits=finding.limits,
+                halts=finding.halts,
+                fingerprint=self.program.fingerprint,
+            )
+            for finding in self.findings
+            if finding.proven or finding.method == "random"
+        )
+
+    def recorded(self) -> Program:
+        """The program with this evidence in place of what was known of this task, and with what its user must know."""
+        others = tuple(evidence for evidence in self.program.verified if evidence.task != self.task.name)
+        known = replace(self.program, verified=(*others, *self.evidence()))
+        if self.program.task not in (None, self.task.name):
+            return known
+        needs_limit = self.verdict == "right only at T(n)"
+        limit = self.limit if needs_limit else self.program.limit
+        return replace(known, task=self.task.name, limit=limit, needs_limit=needs_limit)
+
+    def to_json(self) -> dict[str, Any]:
+        example = None
+        if self.counterexample is not None:
+            trace = self.counterexample.trace(self.program)
+            example = {**self.counterexample.to_json(), "trace": trace.splitlines()}
+        return {
+            "program": self.program.name,
+            "fingerprint": self.program.fingerprint,
+            "task": self.task.name,
+            "limit": limit_to_text(self.limit),
+            "verdict": self.verdict,
+            "right": self.right,
+            "findings": [
+                {**finding.to_json(), "least_memory": [self.task.least_memory(n) for n in finding.complexity]}
+                for finding in self.findings
+            ],
+            "skipped": [skip.to_json() for skip in self.skipped],
+            "counterexample": example,
+            "seconds": round(self.seconds, 3),
+        }
+
+    # ---- in words
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def to_text(self, called: str | None = None, width: int | None = 120) -> str:
+        """The report for people. `called` is how the program is named on the command line."""
+        parts = [f"{self.program.name} on the task {self.task.name}, T(n) = {limit_to_text(self.limit)}", ""]
+        parts += [self.verdict.upper() + self._remark(), ""]
+        proven = [finding for finding in self.findings if finding.proven]
+        tested = [finding for finding in self.findings if not finding.proven]
+        for heading, findings in (
+            ("proven, for every legal input", proven),
+            ("only tested, every instance came out right", tested),
+        ):
+            if findings:
+                parts += [heading, *_columns([_finding_words(finding) for finding in findings]), ""]
+        if self.skipped:
+            parts += ["not looked at, or not settled", *_columns([_skip_words(skip) for skip in self.skipped]), ""]
+        if self.counterexample is not None:
+            parts += self._counterexample_lines(self.counterexample, called, width)
+        parts.append(f"{self.seconds:.1f} s")
+        return "\n".join(parts) + "\n"
+
+    def _remark(self) -> str:
+        if self.verdict == "right only at T(n)":
+            if self.counterexample is None:
+                return ": nothing was shown of larger step limits"
+            return ": THIS PROGRAM MUST BE STOPPED after T(n) steps, it does harm afterwards"
+        return ""
+
+    def _counterexample_lines(self, example: Counterexample, called: str | None, width: int | None) -> list[str]:
+        which = "T(n)" if example.at_first else "more than T(n)"
+        wrong = example.wrong_cells
+        shown = ", ".join(
+            f"cell {cell} holds {example.obtained[cell]}, not {example.expected[cell]}" for cell in wrong[:5]
+        )
+        more = f" and {len(wrong) - 5} more" if len(wrong) > 5 else ""
+        lines = [
+            f"counterexample, the smallest found: n = {example.complexity}, M = {len(example.memory)}, "
+            f"limit {example.limit} ({which}), found by {example.method} search",
+            f"  memory    {_cells(example.memory)}",
+            f"  expected  {_cells(example.expected)}",
+            f"  obtained  {_cells(example.obtained)}",
+            f"  wrong     {shown}{more}",
+            "",
+            example.trace(self.program, width),
+        ]
+        commands = example.commands(called or self.program.name)
+        return [*lines, "repeat it:", *(f"  {command}" for command in commands), ""] if commands else lines
+
+
+def _columns(rows: list[list[str]]) -> list[str]:
+    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+    padded = ([f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)] for row in rows)
+    return [("  " + "   ".join(cells)).rstrip() for cells in padded]
+
+
+def _finding_words(finding: Finding) -> list[str]:
+    if finding.extra_memory is None:
+        memory = "every M from the least up"
+    else:
+        low, high = (f"least+{more}" if more else "least" for more in finding.extra_memory)
+        memory = f"M = {low}" if low == high else f"M = {low} to {high}"
+    count = "all values at once" if finding.instances is None else f"{finding.instances:,} inputs"
+    limits = "every limit from T up" if finding.limits == ("every",) else f"limits {', '.join(finding.limits)}"
+    halts = "halts by itself" if finding.halts else "does not always halt"
+    return [finding.method, _range(*finding.complexity), memory, count, limits, halts, f"{finding.seconds:.1f} s"]
+
+
+def _skip_words(skip: Skipped) -> list[str]:
+    return [skip.method, _range(*skip.complexity), skip.what or "all", skip.why]
+
+
+def _range(low: int, high: int | None) -> str:
+    if high is None:
+        return f"n from {low} up"
+    return f"n = {low}" if low == high else f"n = {low} to {high}"
+
+
+def _cells(values: tuple[int, ...]) -> str:
+    shown = " ".join(map(str, values[:100]))
+    return shown if len(values) <= 100 else f"{shown} ... ({len(values)} cells, all in --json)"
