@@ -202,7 +202,7 @@ WRONG_RUNS = {
     "an unknown engine": (["--engine", "steam"], "invalid choice: 'steam'"),
     "a folder that does not exist": (["--out", "nowhere/x.npy"], "there is no folder nowhere"),
     "a folder": (["--out", "."], "--out . is a folder"),
-    "no memory": ([], "the following arguments are required: --memory"),
+    "no memory": ([], "one of the arguments --memory --complexity is required"),
 }
 
 
@@ -300,3 +300,24 @@ def test_it_works_in_a_pipe_and_does_not_import_jax():
     words = [sys.executable, "-c", code, "run", str(REVERSE), "--memory", "-", "--json"]
     done = subprocess.run(words, input=MEMORY, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr, json.loads(done.stdout)["memory"]) == (0, "", REVERSED)
+
+
+def test_a_drawn_instance_is_solved_and_checked(call):
+    outcome = call("run", "access", "--complexity", "7", "--seed", "3", "--json")
+    assert outcome.status == 0
+    assert json.loads(outcome.out)["right"] is True
+    outcome = call("run", "access", "--complexity", "1000")
+    assert outcome.status == 0 and "right: 1 output cell," in outcome.out
+
+
+def test_a_wrong_answer_to_a_drawn_instance_is_a_failure(call, tmp_path):
+    file = tmp_path / "wrong.nram"
+    file.write_text("nram program 1\ntask: copy\nregisters: r1\n\nalways:\n    halt\n")
+    outcome = call("run", file, "--complexity", "3")
+    assert outcome.status == 1 and "WRONG" in outcome.out
+    assert json.loads(call("run", file, "--complexity", "3", "--json").out)["right"] is False
+
+
+def test_what_belongs_to_an_instance_does_not_go_with_a_memory(call):
+    outcome = call("run", "access", "--memory", "1 2 0", "--seed", "1")
+    assert outcome.status == 2 and "--complexity instead of --memory" in outcome.err

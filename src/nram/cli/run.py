@@ -91,8 +91,8 @@ def run(arguments) -> int:
     else:
         _show(program, before, result, arguments.full)
         if instance is not None:
-            verdict = "right" if right else "WRONG"
-            print(f"{verdict}: {len(instance.cells):,} output cells, {seconds:.3f} s with checking and compiling")
+            cells = f"{len(instance.cells):,} output cell{'' if len(instance.cells) == 1 else 's'}"
+            print(f"{'right' if right else 'WRONG'}: {cells}, {seconds:.3f} s with checking and compiling")
         if arguments.out is not None:
             print(f"memory written to {arguments.out}")
     if right is False:

@@ -12,9 +12,11 @@ from nram.cli.output import add_device, add_json, natural, positive, print_json
 from nram.errors import UsageError
 
 if TYPE_CHECKING:
+    from nram.machine import Controller
     from nram.pictures.trace_records import Trace
     from nram.programs import Program
     from nram.tasks.base import Instance
+    from nram.training.config import TrainConfig
 
 FORMATS = {".txt": "text", ".tex": "latex", ".html": "html", ".json": "json"}
 PICTURES = (".png", ".svg", ".pdf")
@@ -30,7 +32,9 @@ def add_parser(verbs) -> None:
         "maps. Rows are counted from 1, states from 0.",
     )
     parser.add_argument(
-        "program", metavar="PROGRAM", help="a program of the zoo by its name, or a program file; with --soft a run"
+        "program",
+        metavar="PROGRAM",
+        help="a program of the zoo by its name, or a program file; with --soft a run or a name",
     )
     parser.add_argument("--memory", metavar="CELLS", help=f"{HELP}; here only one memory")
     parser.add_argument("--task", metavar="TASK", help="draw an instance of this task (default: the program's)")
@@ -44,7 +48,8 @@ def add_parser(verbs) -> None:
     parser.add_argument(
         "--soft",
         action="store_true",
-        help="trace the continuous machine of a trained member: likeliest values with their probabilities",
+        help="trace the continuous machine of a run's member, or of the zoo's weights: likeliest values with their "
+        "probabilities",
     )
     parser.add_argument("--member", type=natural, metavar="K", help="with --soft: which of the best (default: 0)")
     add_device(parser)
@@ -154,16 +159,11 @@ def _in_words(trace: Trace, form: str, arguments) -> str:
 def _trace_soft(arguments, form: str) -> int:
     import json
 
-    from nram.training.run_folder import RunFolder
-
     if form in ("latex", "html"):
         raise UsageError(f"a soft trace has no {form} form: use text or JSON, or a picture (--out FILE.png)")
     if arguments.task is not None:
         raise UsageError("--task and --soft exclude each other: a run has its task")
-    folder = RunFolder.open(Path(arguments.program))
-    member = arguments.member or 0
-    folder.member_file(member)  # a refusal need not wait for JAX
-    config = folder.config
+    config, load, title = _weights(arguments)
     memory, limit, instance = _soft_input(arguments, config)
 
     from nram.runtime import prepare_devices
@@ -172,11 +172,9 @@ def _trace_soft(arguments, form: str) -> int:
     from nram.pictures.soft_traces import draw_soft_trace, record_soft_trace, soft_trace_to_json, soft_trace_to_text
     from nram.training.member import machine_options, wiring_of
 
-    controller, _ = folder.load_member(member)
     trace = record_soft_trace(
-        controller, wiring_of(config.machine), memory, limit, machine_options(config), instance=instance
+        load(), wiring_of(config.machine), memory, limit, machine_options(config), instance=instance
     )
-    title = f"{config.task}, member {member} of {folder.path}"
     words = None
     if form == "picture":
         draw_soft_trace(trace, arguments.out, title)
@@ -187,6 +185,28 @@ def _trace_soft(arguments, form: str) -> int:
         words = f"{title}\n\n" + _with_hint(soft_trace_to_text(trace, **sizes), arguments)
     summary = f"{title}: {'; '.join(trace.outcome())}"
     return _deliver(arguments, words, lambda: soft_trace_to_json(trace, arguments.full), summary)
+
+
+def _weights(arguments) -> tuple[TrainConfig, Callable[[], Controller], str]:
+    """Of a run's member, or of a program of the zoo: the configuration, how to load the network, and a title."""
+    from nram.programs.library import find_entry, zoo_weights
+    from nram.training.run_folder import RunFolder, load_weights, read_config
+
+    entry = find_entry(arguments.program)
+    if entry is None:
+        folder, member = RunFolder.open(Path(arguments.program)), arguments.member or 0
+        folder.member_file(member)  # a refusal need not wait for JAX
+        title = f"{folder.config.task}, member {member} of {folder.path}"
+        return folder.config, lambda: folder.load_member(member)[0], title
+    if arguments.member is not None:
+        raise UsageError("--member chooses a member of a run, and a program of the zoo is one: leave it out")
+
+    def load() -> Controller:
+        with zoo_weights(entry) as path:
+            return load_weights(path)[1]
+
+    with zoo_weights(entry) as path:
+        return read_config(path), load, f"{entry.title} of the zoo"
 
 
 def _soft_input(arguments, config) -> tuple[list[int], int, Instance | None]:

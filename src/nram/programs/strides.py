@@ -232,7 +232,9 @@ def observed_strides(program: Program, rows: Sequence[Row]) -> list[int | None]:
             if number >= 2:
                 for changes, old, new in zip(seen, before, machine.registers, strict=True):
                     changes.add((new - old + size // 2) % size - size // 2)
-    return [changes.pop() if len(changes) == 1 and max(map(abs, changes)) <= LARGEST_STRIDE else None for changes in seen]
+    return [
+        changes.pop() if len(changes) == 1 and max(map(abs, changes)) <= LARGEST_STRIDE else None for changes in seen
+    ]
 
 
 def _try_loop(advance: Advance, cycle: Sequence[RowName], strides: list[int | None]) -> ir.Block | None:

@@ -194,8 +194,16 @@ class RunFolder:
 
 def load_weights(path: Path) -> tuple[TrainConfig, "Controller", dict[str, Any]]:
     """A member's file on its own, wherever it lies: it says itself what machine it belongs to."""
-    config = config_from_dict(read_description(path)["config"])
+    config = read_config(path)
     return config, *_load_controller(path, config)
+
+
+def read_config(path: Path) -> TrainConfig:
+    """What a member's file says of the run that it comes from."""
+    try:
+        return config_from_dict(read_description(path)["config"])
+    except (KeyError, UsageError) as error:
+        raise NramError(f"{path} does not say how it was trained: {error}") from None
 
 
 def _load_controller(path: Path, config: TrainConfig) -> tuple["Controller", dict[str, Any]]:
