@@ -16,10 +16,16 @@ demo: setup
 	@echo "== Train a population of machines to copy arrays, on the CPU"
 	rm -rf runs/demo
 	$(BIN)/nram train copy --seed 1 --device cpu --out runs/demo
-	@echo; echo "== Judge the best member on unseen instances"
-	$(BIN)/nram eval runs/demo --device cpu --count 200
-	@echo; echo "== The learned machine, as a discrete program, on an array of 50"
-	$(BIN)/nram eval runs/demo --device cpu --solve 50
+	@echo; echo "== Extract the best member's program and simplify it"
+	$(BIN)/nram extract runs/demo --out runs/demo/program.nram
+	@echo; echo "== Verify it: every small input, proofs for all values, random instances up to 100,000"
+	$(BIN)/nram verify runs/demo/program.nram --budget 10 --out runs/demo/program.nram
+	@echo; echo "== Watch it, and draw its circuits"
+	$(BIN)/nram trace runs/demo/program.nram
+	$(BIN)/nram draw runs/demo/program.nram --out runs/demo/circuits.svg
+	@echo; echo "== Compile it, and run it on an array of a million"
+	$(BIN)/nram compile runs/demo/program.nram --emit object --out runs/demo/copy.o
+	$(BIN)/nram run runs/demo/program.nram --complexity 1000000
 
 test: setup lint
 	JAX_PLATFORMS=cpu $(BIN)/python -m pytest
@@ -32,6 +38,7 @@ lint: setup
 bench: setup
 	$(BIN)/nram bench step
 	$(BIN)/nram bench step --population 8
+	$(BIN)/nram bench programs
 
 clean:
 	rm -rf .venv build dist src/*.egg-info .pytest_cache .ruff_cache

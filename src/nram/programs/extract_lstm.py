@@ -172,8 +172,7 @@ class _Work:
 
     def beginning(self, run: Run, steps: int = 0) -> Run:
         """So many steps of the run and 2T(n) more: enough to tell it from others, and not too much to merge."""
-        end = steps + 2 * int(self.step_limit(run.complexity))
-        return run if end >= run.busy else replace(run, choices=run.choices[:end])
+        return replace(run, choices=run.choices[: steps + 2 * int(self.step_limit(run.complexity))])
 
     def compare(self, program: Program) -> _Comparison:
         """Execute the compiled machine and the program on fresh instances: small, twice as large, and FAR."""
@@ -237,7 +236,7 @@ class _Work:
         """What machine and program did where they first differed."""
         run, step = difference
         zero, row = run.choices[step]
-        chosen = normal_form(row, flag_facts([zero]), (True,) * len(zero))
+        chosen = normal_form(row, flag_facts((zero,)), (True,) * len(zero))
         machine = replace(row, operations=chosen.operations, registers=tuple(filter(None, chosen.registers)))
         lines = [
             f"  the smallest instance on which the last program differed: n = {run.complexity}, "

@@ -27,6 +27,8 @@ ENDING = ir.LiteralStructType([I64, I32])
 
 START, HALTED = 0, -1  # places before the first row and after the last
 
+LARGEST_TABLE = 256  # rows; beyond, finding out which of them can be reached takes too long
+LARGEST_CODE = 1000  # operations; beyond, compiling takes longer than a second, and soon minutes
 LARGEST_OWN_DECISION = 16
 """Tests that are repeated after every row that needs them; larger decisions are shared between rows."""
 
@@ -74,7 +76,7 @@ class Instructions:
         self.at.store(value, self._cell(index))
 
     def _cell(self, index: Any) -> Any:
-        return self.at.gep(self.memory, [index], inbounds=True, source_etype=I32)
+        return element(self.at, self.memory, index)
 
 
 def carry_out(row: Row, registers: list[Any], to: Any) -> list[Any]:
@@ -97,20 +99,36 @@ def carry_out(row: Row, registers: list[Any], to: Any) -> list[Any]:
     return [value_of(value) for value in row.registers]
 
 
+def declare_advance(module: ir.Module) -> ir.Function:
+    """The function without its body."""
+    function = ir.Function(module, ir.FunctionType(ENDING, [POINTER, I32, POINTER, I32, I64]), "advance")
+    function.linkage = "internal"
+    for argument, name in zip(function.args, ("memory", "size", "registers", "place", "limit"), strict=True):
+        argument.name = name
+    for argument in (function.args[0], function.args[2]):
+        argument.add_attribute("noalias")
+    return function
+
+
+def element(at: ir.IRBuilder, pointer: Any, index: Any, kind: ir.Type = I32) -> Any:
+    """The address of an element of an array."""
+    return at.gep(pointer, [index], inbounds=True, source_etype=kind)
+
+
+def ending_of(at: ir.IRBuilder, steps: Any, place: Any) -> Any:
+    """What `advance` returns."""
+    ending = at.insert_value(ir.Constant(ENDING, ir.Undefined), steps, 0)
+    return at.insert_value(ending, place, 1)
+
+
 class Advance:
-    """The function while it is being built. `loops` may add to it before it is finished."""
+    """The function while it is being built; `strides` may add to it before it is finished."""
 
-    def __init__(self, module: ir.Module, program: Program):
+    def __init__(self, module: ir.Module, program: Program, flow: Flow):
         self.program = program
-        self.flow = Flow(program)
-        self.function = ir.Function(module, ir.FunctionType(ENDING, [POINTER, I32, POINTER, I32, I64]), "advance")
-        self.function.linkage = "internal"
+        self.flow = flow
+        self.function = declare_advance(module)
         self.memory, self.size, self.registers_in, self.place_in, self.limit = self.function.args
-        for argument, name in zip(self.function.args, ("memory", "size", "registers", "place", "limit"), strict=True):
-            argument.name = name
-        for argument in (self.memory, self.registers_in):
-            argument.add_attribute("noalias")
-
         entry = ir.IRBuilder(self.function.append_basic_block("entry"))
         self.registers = [entry.alloca(I32, name=f"r{i + 1}") for i in range(len(program.registers))]
         self.left = entry.alloca(I64, name="left")
@@ -233,18 +251,23 @@ class Advance:
         for i, register in enumerate(self.registers):
             at.store(at.load(register, typ=I32), self._register_in(at, i))
         steps = at.sub(self.limit, at.load(self.left, typ=I64))
-        ending = at.insert_value(ir.Constant(ENDING, ir.Undefined), steps, 0)
-        at.ret(at.insert_value(ending, at.load(self.place, typ=I32), 1))
+        at.ret(ending_of(at, steps, at.load(self.place, typ=I32)))
 
     def _register_in(self, at: ir.IRBuilder, index: int) -> Any:
-        return at.gep(self.registers_in, [ir.Constant(I64, index)], inbounds=True, source_etype=I32)
+        return element(at, self.registers_in, ir.Constant(I64, index))
 
 
 def build_advance(module: ir.Module, program: Program) -> ir.Function:
-    """The function of a program, with its loops."""
+    """The function of a program: code for every row, with loops; for large programs a walk through tables."""
     from nram.programs.strides import add_loops
+    from nram.programs.tables import build_table_walk
 
-    advance = Advance(module, program)
+    if program.rows > LARGEST_TABLE:
+        return build_table_walk(module, program)
+    flow = Flow(program)
+    if sum(len(flow.row(name).operations) for name in flow.rows) > LARGEST_CODE:
+        return build_table_walk(module, program)
+    advance = Advance(module, program, flow)
     return advance.finish(add_loops(advance))
 
 
@@ -267,25 +290,22 @@ def add_batch(module: ir.Module, advance: ir.Function, registers: int) -> None:
     )
     at = ir.IRBuilder(entry)
 
-    def element(pointer: Any, index: Any, kind: ir.Type) -> Any:
-        return at.gep(pointer, [index], inbounds=True, source_etype=kind)
-
     size32 = at.trunc(size, I32)
-    place_before = at.load(element(all_places, first, I32), typ=I32)
-    steps_before = at.load(element(all_steps, first, I64), typ=I64)
+    place_before = at.load(element(at, all_places, first), typ=I32)
+    steps_before = at.load(element(at, all_steps, first, I64), typ=I64)
     at.branch(work)
 
     at.position_at_end(work)
     number, place, taken, left = (at.phi(kind) for kind in (I64, I32, I64, I64))
     allowed = at.sub(limit, taken)
     allowed = at.select(at.icmp_unsigned("<", allowed, left), allowed, left)
-    memory = element(memories, at.mul(number, size), I32)
-    own_registers = element(all_registers, at.mul(number, ir.Constant(I64, registers)), I32)
+    memory = element(at, memories, at.mul(number, size))
+    own_registers = element(at, all_registers, at.mul(number, ir.Constant(I64, registers)))
     ending = at.call(advance, [memory, size32, own_registers, place, allowed])
     steps, place_after = at.extract_value(ending, 0), at.extract_value(ending, 1)
     total = at.add(taken, steps)
-    at.store(place_after, element(all_places, number, I32))
-    at.store(total, element(all_steps, number, I64))
+    at.store(place_after, element(at, all_places, number))
+    at.store(total, element(at, all_steps, number, I64))
     halted = at.icmp_signed("<", place_after, ir.Constant(I32, START))
     finished = at.or_(halted, at.icmp_unsigned("==", total, limit))
     at.cbranch(finished, done, unfinished)

@@ -15,23 +15,38 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
 
 from nram.programs.ir import Register, Row
 from nram.programs.lstm_runs import Choice, Flags, Run
 from nram.programs.simplify.circuit import Body, normal_form, registers_used
-from nram.programs.simplify.facts import ANY, NOT_ZERO, ZERO, Facts
+from nram.programs.simplify.facts import NOT_ZERO, ZERO, Facts
 
 MOST_SUBSETS = 512  # of registers whose flags might be tested
 
 
+class Deed(NamedTuple):
+    """What is done at an edge."""
+
+    row: Row
+    """A circuit that the machine chose, as it chose it."""
+    body: Body
+    """What of it matters, simplified by what is known of the registers at this edge."""
+    known: Facts
+
+    @property
+    def halt(self) -> bool:
+        return self.body.halt
+
+
 @dataclass(frozen=True)
 class Automaton:
-    """A finite automaton over the flags of some registers, with a circuit at every edge."""
+    """A finite automaton over the flags of some registers, with a deed at every edge."""
 
     tested: tuple[int, ...]
     """The registers whose flags it looks at."""
-    states: tuple[dict[Flags, tuple[Body, int | None]] | None, ...]
+    states: tuple[dict[Flags, tuple[Deed, int | None]] | None, ...]
     """For each state and the flags seen there: what is done, and the next state, none if it halts. None idles."""
     circuits: Circuits
 
@@ -40,7 +55,7 @@ class Automaton:
         return sum(1 if state is None else len(state) for state in self.states)
 
     def first_difference(self, run: Run) -> int | None:
-        """The first step at which it would not do what the machine did, counted from 0."""
+        """The first step at which it would not, or not certainly, do what the machine did; counted from 0."""
         number: int | None = 0
         for step, choice in enumerate(run.choices):
             assert number is not None, "after a halt there is no step"
@@ -48,7 +63,7 @@ class Automaton:
             if state is None:
                 return step if step < run.busy else None
             found = state.get(_seen(choice.zero, self.tested))
-            if found is None or not self.circuits.does(found[0], choice):
+            if found is None or not self.circuits.repeats(found[0], choice):
                 return step
             number = found[1]
         return None
@@ -63,14 +78,13 @@ class Automaton:
                 table.append((Row((None,) * count, (), kept, False, number),))
                 continue
             rows = []
-            for flags, (body, following) in sorted(edges.items(), reverse=True):
+            for flags, ((_, body, _), following) in sorted(edges.items(), key=lambda item: item[0], reverse=True):
                 when: list[bool | None] = [None] * count
                 for register, flag in zip(self.tested, flags, strict=True):
                     when[register] = flag
                 new = tuple(kept[i] if value is None else value for i, value in enumerate(body.registers))
-                rows.append(
-                    Row(tuple(when), body.operations, new, body.halt, number if following is None else following)
-                )
+                after = number if following is None else following
+                rows.append(Row(tuple(when), body.operations, new, body.halt, after))
             if len(edges) < 2 ** len(self.tested):
                 rows.append(Row((None,) * count, (), kept, True, number))
             table.append(tuple(rows))
@@ -78,13 +92,17 @@ class Automaton:
 
 
 def learn(runs: Sequence[Run], registers: int, max_states: int) -> Automaton | None:
-    """The automaton with the fewest edges, over all choices of registers to test; None if all need too many states."""
+    """The automaton with the fewest edges, over all choices of registers to test; None if all need too many states.
+
+    Each is tried with idling and without: what idles by chance, because it writes what is there already, may be
+    a part of the loop.
+    """
     choices: dict[Choice, int] = {}
-    histories = [
-        _History([choices.setdefault(choice, len(choices)) for choice in run.choices], run.busy) for run in runs
-    ]
+    coded = [[choices.setdefault(choice, len(choices)) for choice in run.choices] for run in runs]
+    idling = [_History(numbers, run.busy) for numbers, run in zip(coded, runs, strict=True)]
+    never_idling = [_History(numbers, len(numbers)) for numbers in coded]
     best: Automaton | None = None
-    for tested in _subsets(registers):
+    for tested, histories in itertools.product(_subsets(registers), (idling, never_idling)):
         # An automaton has at least as many edges as states.
         most = max_states if best is None else min(max_states, best.edges - 1)
         found = _merged(histories, list(choices), registers, tested, most)
@@ -105,69 +123,60 @@ def _seen(zero: Flags, tested: tuple[int, ...]) -> Flags:
 # ---- circuits that do the same
 
 
+_normal_form = lru_cache(maxsize=1 << 16)(normal_form)
+
+
 class Circuits:
     """What was chosen, as far as it matters when the flags of certain registers are tested."""
 
     def __init__(self, choices: Sequence[Choice], used: Collection[int], registers: int, tested: tuple[int, ...]):
         self.registers = registers
         self.choices = choices
-        self.forms: dict[tuple[Row | Body, Flags], Body] = {}
-        self.common: dict[frozenset[int], Body | None] = {}
+        self.common: dict[frozenset[int], Deed | None] = {}
         self.live = self._live([choices[number] for number in used], tested)
-        # Without facts, so that circuits that differ only in what does not matter become one.
-        self.bodies = {n: normal_form(choices[n].row, _nothing_known(registers), self.live) for n in used}
 
     def _live(self, used: Sequence[Choice], tested: tuple[int, ...]) -> tuple[bool, ...]:
         """The registers that matter: tested, or read on the way to a write or to one that matters."""
         live = set(tested)
         while True:
             flags = tuple(i in live for i in range(self.registers))
-            bodies = (normal_form(row, flag_facts([zero]), flags) for zero, row in used)
+            bodies = (_normal_form(row, flag_facts((zero,)), flags) for zero, row in used)
             grown = live.union(*map(registers_used, bodies))
             if grown == live:
                 return flags
             live = grown
 
-    def serving(self, seen: frozenset[int]) -> Body | None:
+    def serving(self, seen: frozenset[int]) -> Deed | None:
         """The shortest circuit that does in every case what was done, or None. `seen` are numbers of choices."""
         if seen not in self.common:
-            self.common[seen] = self._serving(seen)
+            self.common[seen] = self._serving([self.choices[number] for number in sorted(seen)])
         return self.common[seen]
 
-    def _serving(self, seen: frozenset[int]) -> Body | None:
-        cases = [self.choices[number] for number in sorted(seen)]
-        wanted = {(case.zero, self._form(case.row, case.zero)) for case in cases}
-        facts = flag_facts([case.zero for case in cases])
+    def _serving(self, cases: Sequence[Choice]) -> Deed | None:
+        facts = flag_facts(tuple(sorted({case.zero for case in cases})))
         found = []
-        for candidate in dict.fromkeys(self.bodies[number] for number in sorted(seen)):
-            body = normal_form(candidate, facts, self.live)
+        for row in dict.fromkeys(case.row for case in cases):
+            deed = Deed(row, _normal_form(row, facts, self.live), facts)
             # It must not rely on a register that happened to hold the right value.
-            reliable = all(self.live[register] for register in registers_used(body))
-            if reliable and all(self._form(body, zero) == form for zero, form in wanted):
-                found.append(body)
-        return min(found, key=lambda body: len(body.operations), default=None)
+            reliable = all(self.live[register] for register in registers_used(deed.body))
+            if reliable and all(self.repeats(deed, case) for case in cases):
+                found.append(deed)
+        return min(found, key=lambda deed: len(deed.body.operations), default=None)
 
-    def does(self, body: Body, choice: Choice) -> bool:
-        """Whether this circuit does what the machine did, under the flags of the moment."""
-        return self._form(body, choice.zero) == self._form(choice.row, choice.zero)
-
-    def _form(self, circuit: Row | Body, zero: Flags) -> Body:
-        key = (circuit, zero)
-        if key not in self.forms:
-            self.forms[key] = normal_form(circuit, flag_facts([zero]), self.live)
-        return self.forms[key]
+    def repeats(self, deed: Deed, choice: Choice) -> bool:
+        """Whether it certainly does what the machine did, under the flags of the moment."""
+        facts = flag_facts((choice.zero,))
+        within = all(not mask & ~known for mask, known in zip(facts.masks, deed.known.masks, strict=True))
+        return within and _normal_form(deed.row, facts, self.live) == _normal_form(choice.row, facts, self.live)
 
 
-def flag_facts(cases: Sequence[Flags]) -> Facts:
+@lru_cache(maxsize=1 << 16)
+def flag_facts(cases: tuple[Flags, ...]) -> Facts:
     """What is known of the registers when one of these flags was seen."""
     masks = [0] * len(cases[0])
     for zero in cases:
         masks = [mask | (ZERO if flag else NOT_ZERO) for mask, flag in zip(masks, zero, strict=True)]
     return Facts(tuple(masks), tuple(range(len(masks))))
-
-
-def _nothing_known(registers: int) -> Facts:
-    return Facts((ANY,) * registers, tuple(range(registers)))
 
 
 # ---- merging
@@ -302,13 +311,13 @@ def _finished(red: list[_Node], circuits: Circuits, tested: tuple[int, ...]) -> 
     numbers = {node: number for number, node in enumerate(red)}
     states = []
     for node in red:
-        edges: dict[Flags, tuple[Body, int | None]] = {}
+        edges: dict[Flags, tuple[Deed, int | None]] = {}
         for flags, (seen, target) in node.edges.items():
             if flags is None:
                 continue
-            body = circuits.serving(seen)
-            assert body is not None, "every edge agreed when it was made"
+            deed = circuits.serving(seen)
+            assert deed is not None, "every edge agreed when it was made"
             # Behind an edge to an empty node nothing was seen: staying is as good a guess as any.
-            edges[flags] = body, None if body.halt else numbers.get(target, numbers[node])
+            edges[flags] = deed, None if deed.halt else numbers.get(target, numbers[node])
         states.append(edges or None)
     return Automaton(tested, tuple(states), circuits)

@@ -29,7 +29,6 @@ LARGEST_STRIDE = 8
 LEAST_ROUNDS = 2  # fewer are not worth the loop
 LONGEST_CYCLE = 3  # rows
 MOST_LOOPS = 32
-LARGEST_PROGRAM = 2000  # operations; beyond, loops would cost more time to compile than most runs take
 FOREVER = (1 << 63) - 1
 
 
@@ -182,8 +181,6 @@ class StridedInstructions:
 def add_loops(advance: Advance) -> dict[tuple[RowName, RowName], ir.Block]:
     """Loops for the cycles of a program: what to enter between the last row of a cycle and its first."""
     flow = advance.flow
-    if advance.program.operations > LARGEST_PROGRAM:
-        return {}
     entries: dict[tuple[RowName, RowName], ir.Block] = {}
     for cycle in find_cycles(flow):
         edge = cycle[-1], cycle[0]

@@ -1,0 +1,232 @@
+"""Programs too large for code of their own: LLVM code that walks through a table of the program.
+
+The function is the same `advance` as in `llvm`, and so is the time of a step whatever M: that of the row's
+operations and at most one test for every condition of its state. Only the code differs: one loop, and the
+program as constant data,
+
+    rows        for each row: where its line begins in `lines`
+    lines       for each row: of each operation its module and the slots of two arguments; NO_MODULE; the slots of
+                the registers' new values; where the search for the next row begins in `tests`, or HALT
+    tests       a register, and where to go if it is 0 and if not: another test, or ~row
+
+A slot is a place in the array of the values of a step: the registers, the numbers 0, 1, 2, then the outputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+
+from nram.programs.flow import Decision, decide, tests_of
+from nram.programs.ir import MODULES, Constant, Output, Program, Register, Row, Value
+from nram.programs.llvm import HALTED, I8, I32, I64, START, Instructions, declare_advance, element, ending_of
+
+MODULE_NUMBERS = {name: number for number, name in enumerate(MODULES)}
+NUMBERS = 3  # slots for 0, 1 and 2
+HALT = 1 << 30
+NO_MODULE = -1
+
+
+class Tables:
+    """The three tables of a program."""
+
+    def __init__(self, program: Program):
+        self.registers = len(program.registers)
+        first_rows = np.cumsum([0] + [len(rows) for rows in program.states]).tolist()
+        self.tests: list[int] = []
+        beginnings = [self._add_tests(rows, first) for rows, first in zip(program.states, first_rows, strict=False)]
+        self.start = program.row_for(0, (True,) * self.registers)
+        self.rows: list[int] = []
+        self.lines: list[int] = []
+        for rows in program.states:
+            for row in rows:
+                self.rows.append(len(self.lines))
+                for operation in row.operations:
+                    slots = [self._slot(argument) for argument in operation.arguments]
+                    self.lines += [MODULE_NUMBERS[operation.module], *slots, *[0] * (2 - len(slots))]
+                self.lines += [NO_MODULE, *[self._slot(value) for value in row.registers]]
+                self.lines.append(HALT if row.halt else beginnings[row.next_state])
+        self.slots = self.registers + NUMBERS + max(len(row.operations) for rows in program.states for row in rows)
+
+    def _slot(self, value: Value) -> int:
+        match value:
+            case Register(index):
+                return index
+            case Constant(number):
+                return self.registers + number
+            case Output(index):
+                return self.registers + NUMBERS + index
+
+    def _add_tests(self, rows: Sequence[Row], first_row: int) -> int:
+        """Where the search for a row of a state begins."""
+        decision = decide([row.when for row in rows], (None,) * self.registers)
+        places = {id(test): len(self.tests) + 3 * number for number, test in enumerate(tests_of(decision))}
+
+        def place_of(node: Decision) -> int:
+            return ~(first_row + node) if isinstance(node, int) else places[id(node)]
+
+        for test in tests_of(decision):
+            self.tests += [test.register, place_of(test.zero), place_of(test.other)]
+        return place_of(decision)
+
+
+def build_table_walk(module: ir.Module, program: Program) -> ir.Function:
+    """The function `advance` of a program, by its tables."""
+    return _Walk(module, Tables(program)).function
+
+
+class _Walk:
+    def __init__(self, module: ir.Module, tables: Tables):
+        self.function = declare_advance(module)
+        self.memory, self.size, self.registers_in, self.place_in, self.limit = self.function.args
+        self.tables = tables
+        self.rows, self.lines, self.tests = (
+            _constant_data(module, name, getattr(tables, name)) for name in ("rows", "lines", "tests")
+        )
+        self.at = ir.IRBuilder(self.function.append_basic_block("entry"))
+        self.slots = self.at.alloca(I32, ir.Constant(I32, tables.slots), name="slots")
+        self.left, self.row, self.position, self.output, self.search, self.place = (
+            self.at.alloca(kind, name=name)
+            for kind, name in (
+                (I64, "left"),
+                (I32, "row"),
+                (I32, "position"),
+                (I32, "output"),
+                (I32, "search"),
+                (I32, "next"),
+            )
+        )
+        self.step, self.operate, self.update, self.find, self.leave = (
+            self.function.append_basic_block(name) for name in ("step", "operate", "update", "find", "leave")
+        )
+        self._enter()
+        self._step()
+        self._operate()
+        self._update()
+        self._find()
+        self._leave()
+
+    def _number(self, value: int) -> ir.Constant:
+        return ir.Constant(I32, value)
+
+    def _item(self, table: Any, index: Any, offset: int = 0) -> Any:
+        """An entry of a table, or the value in a slot."""
+        return self.at.load(element(self.at, table, self.at.add(index, self._number(offset))), typ=I32)
+
+    def _set_slot(self, index: Any, value: Any) -> None:
+        self.at.store(value, element(self.at, self.slots, index))
+
+    def _enter(self) -> None:
+        at, tables = self.at, self.tables
+        at.store(self.limit, self.left)
+        fresh = at.icmp_signed("==", self.place_in, self._number(START))
+        resumed = at.sub(self.place_in, self._number(1))
+        at.store(at.select(fresh, self._number(tables.start), resumed), self.row)
+        for i in range(tables.registers):
+            given = self._item(self.registers_in, self._number(i))
+            self._set_slot(self._number(i), at.select(fresh, self._number(0), given))
+        for value in range(NUMBERS):
+            self._set_slot(self._number(tables.registers + value), self._number(value))
+        at.branch(self.step)
+
+    def _step(self) -> None:
+        """Stop, or begin with the operations of the row."""
+        at = self.at
+        at.position_at_end(self.step)
+        stop, work = (self.function.append_basic_block(name) for name in ("stop", "work"))
+        left, row = at.load(self.left, typ=I64), at.load(self.row, typ=I32)
+        at.cbranch(at.icmp_unsigned("==", left, ir.Constant(I64, 0)), stop, work)
+        at.position_at_end(stop)
+        at.store(at.add(row, self._number(1)), self.place)
+        at.branch(self.leave)
+
+        at.position_at_end(work)
+        at.store(at.sub(left, ir.Constant(I64, 1)), self.left)
+        at.store(self._item(self.rows, row), self.position)
+        at.store(self._number(self.tables.registers + NUMBERS), self.output)
+        at.branch(self.operate)
+
+    def _operate(self) -> None:
+        """One operation after another."""
+        at = self.at
+        at.position_at_end(self.operate)
+        choose, done, nowhere = (self.function.append_basic_block(name) for name in ("choose", "done", "nowhere"))
+        position = at.load(self.position, typ=I32)
+        module_number = self._item(self.lines, position)
+        at.cbranch(at.icmp_signed("==", module_number, self._number(NO_MODULE)), self.update, choose)
+
+        at.position_at_end(choose)
+        arguments = [self._item(self.slots, self._item(self.lines, position, i)) for i in (1, 2)]
+        choice = at.switch(module_number, nowhere)
+        outputs = []
+        for name, module in MODULES.items():
+            block = self.function.append_basic_block(name)
+            choice.add_case(self._number(MODULE_NUMBERS[name]), block)
+            at.position_at_end(block)
+            to = Instructions(at, self.memory, self.size)
+            output = module.emit(to, *arguments[: module.arity])
+            outputs.append((to.number(0) if module.memory == "writes" else output, block))
+            at.branch(done)
+        at.position_at_end(nowhere)
+        at.unreachable()
+
+        at.position_at_end(done)
+        result = at.phi(I32)
+        for value, block in outputs:
+            result.add_incoming(value, block)
+        slot = at.load(self.output, typ=I32)
+        self._set_slot(slot, result)
+        at.store(at.add(slot, self._number(1)), self.output)
+        at.store(at.add(position, self._number(3)), self.position)
+        at.branch(self.operate)
+
+    def _update(self) -> None:
+        """All registers at once; then it halts or goes on."""
+        at, count = self.at, self.tables.registers
+        at.position_at_end(self.update)
+        position = at.load(self.position, typ=I32)
+        values = [self._item(self.slots, self._item(self.lines, position, 1 + i)) for i in range(count)]
+        for i, value in enumerate(values):
+            self._set_slot(self._number(i), value)
+        search = self._item(self.lines, position, 1 + count)
+        at.store(search, self.search)
+        at.store(self._number(HALTED), self.place)
+        at.cbranch(at.icmp_signed("==", search, self._number(HALT)), self.leave, self.find)
+
+    def _find(self) -> None:
+        """Ask for registers until a row is found."""
+        at = self.at
+        at.position_at_end(self.find)
+        ask, found = (self.function.append_basic_block(name) for name in ("ask", "found"))
+        search = at.load(self.search, typ=I32)
+        at.cbranch(at.icmp_signed("<", search, self._number(0)), found, ask)
+        at.position_at_end(found)
+        at.store(at.not_(search), self.row)
+        at.branch(self.step)
+        at.position_at_end(ask)
+        value = self._item(self.slots, self._item(self.tests, search))
+        zero = at.icmp_unsigned("==", value, self._number(0))
+        at.store(at.select(zero, self._item(self.tests, search, 1), self._item(self.tests, search, 2)), self.search)
+        at.branch(self.find)
+
+    def _leave(self) -> None:
+        at = self.at
+        at.position_at_end(self.leave)
+        for i in range(self.tables.registers):
+            at.store(self._item(self.slots, self._number(i)), element(at, self.registers_in, self._number(i)))
+        at.ret(ending_of(at, at.sub(self.limit, at.load(self.left, typ=I64)), at.load(self.place, typ=I32)))
+
+
+def _constant_data(module: ir.Module, name: str, numbers: list[int]) -> ir.GlobalVariable:
+    """An array of 32-bit numbers, as bytes: LLVM reads them much faster."""
+    data = bytearray(np.array(numbers or [0], np.int32).tobytes())
+    kind = ir.ArrayType(I8, len(data))
+    table = ir.GlobalVariable(module, kind, name)
+    table.initializer = ir.Constant(kind, data)
+    table.global_constant = True
+    table.linkage = "internal"
+    table.align = 4
+    return table
