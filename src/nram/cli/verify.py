@@ -41,12 +41,14 @@ def add_parser(verbs) -> None:
 
 
 def run(arguments) -> int:
-    from nram.errors import NramError
+    from nram.errors import NramError, UsageError
     from nram.programs.files import save_program
     from nram.programs.library import load_program
     from nram.programs.verify import verify
 
     program = load_program(arguments.program)
+    if arguments.out and not arguments.out.parent.is_dir():
+        raise UsageError(f"--out {arguments.out} cannot be written: there is no folder {arguments.out.parent}")
 
     def progress(words: str) -> None:
         end = "\n" if not sys.stderr.isatty() else "\033[K\r"

@@ -7,7 +7,6 @@ were independent, and with the probability of its state. There is nothing in it 
 """
 
 import itertools
-from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -18,7 +17,7 @@ from jax import Array
 from nram.errors import UsageError
 from nram.machine.controllers import Decision, State
 from nram.machine.wiring import UNREACHABLE, Wiring
-from nram.programs.ir import CONSTANTS, Constant, Operation, Output, Program, Register, Row, Value
+from nram.programs.ir import CONSTANTS, Constant, Output, Program, Register, Row, Value
 
 CERTAIN = -UNREACHABLE  # a halting scalar whose sigmoid is exactly 1
 
@@ -95,17 +94,10 @@ class _Misfit(Exception):
     """Why a row does not fit."""
 
 
-class _Placed(NamedTuple):
-    """An operation of the row at work at one of the wiring's modules."""
-
-    operation: Operation
-    index: int
-
-
 def _row_sources(row: Row, wiring: Wiring, zero: tuple[bool, ...]) -> list[int]:
     """The source of every wire, in the wiring's order."""
-    places = _place_operations(row, wiring, zero)
-    module_of = {placed.index: module for module, placed in places.items()}
+    module_of = _place_operations(row, wiring, zero)
+    operation_at = {module: row.operations[index] for index, module in enumerate(module_of)}
 
     def source(value: Value, before: int) -> int:
         match value:
@@ -122,9 +114,9 @@ def _row_sources(row: Row, wiring: Wiring, zero: tuple[bool, ...]) -> list[int]:
     sources: list[int] = []
     reading: tuple[int, int] | None = None  # the last READ since which nothing was written: its pointer, its output
     for number, module in enumerate(wiring.modules):
-        placed = places.get(number)
-        if placed is not None:
-            chosen = [source(argument, number) for argument in placed.operation.arguments]
+        operation = operation_at.get(number)
+        if operation is not None:
+            chosen = [source(argument, number) for argument in operation.arguments]
         elif module.memory == "writes":
             if reading is None:
                 raise _Misfit(f"module {number + 1} is a WRITE that it does not use, and no READ is just before it")
@@ -133,15 +125,15 @@ def _row_sources(row: Row, wiring: Wiring, zero: tuple[bool, ...]) -> list[int]:
             chosen = [0] * module.arity
         if module.memory == "reads":
             reading = chosen[0], wiring.registers + number
-        elif placed is not None and module.memory == "writes":
+        elif operation is not None and module.memory == "writes":
             reading = None
         sources += chosen
     return sources + [source(value, len(wiring.modules)) for value in row.registers]
 
 
-def _place_operations(row: Row, wiring: Wiring, zero: tuple[bool, ...]) -> dict[int, _Placed]:
-    """Which module does which operation: each the first after the one before it that can have its constants."""
-    places: dict[int, _Placed] = {}
+def _place_operations(row: Row, wiring: Wiring, zero: tuple[bool, ...]) -> list[int]:
+    """Which module does each operation: the first after the one before it that can have its constants."""
+    places: list[int] = []
     free = 0
     for index, operation in enumerate(row.operations):
         needed = [argument.value for argument in operation.arguments if isinstance(argument, Constant)]
@@ -149,7 +141,7 @@ def _place_operations(row: Row, wiring: Wiring, zero: tuple[bool, ...]) -> dict[
             if wiring.modules[number].name == operation.module and all(
                 _constant_source(constant, wiring, zero, number) is not None for constant in needed
             ):
-                places[number] = _Placed(operation, index)
+                places.append(number)
                 free = number + 1
                 break
         else:

@@ -76,18 +76,26 @@ def extract_lstm(
     seed: int = 0,
     **known: Any,
 ) -> LstmExtraction:
-    """A program that repeats the machine's memory, steps and halting on the task's instances.
+    """A program that repeats the machine's memory, steps and halting on the task's instances; not its registers.
 
     `step_limit` is T(n) and `limits` are those under which it must do so: with 'T' alone the program needs its limit.
     `known` goes into the program: name, origin, made.
     """
+    if not isinstance(controller, LSTM):
+        raise UsageError("only an LSTM is extracted by runs: use extract_table, which is exact for every memory")
     wrong = [limit for limit in limits if limit not in LIMITS]
     if wrong or not limits:
         raise UsageError(f"the limits are {', '.join(map(str, limits)) or 'none'}: choose from {', '.join(LIMITS)}")
     if not 1 <= max_states <= MAX_STATES:
         raise UsageError(f"max_states is {max_states}: a program can have 1 to {MAX_STATES} states")
     work = _Work(controller, wiring, task, step_limit, tuple(limits), seed)
-    known = {"task": task.name, "limit": step_limit, "needs_limit": tuple(limits) == ("T",), **known}
+    known = {
+        "origin": "trained",
+        "task": task.name,
+        "limit": step_limit,
+        "needs_limit": tuple(limits) == ("T",),
+        **known,
+    }
     runs = work.runs_to_learn_from()
     learned = [work.beginning(run) for run in runs[: LEARNED_SIZES * RUNS_A_SIZE // 2 : RUNS_A_SIZE]]
     rounds: list[int] = []

@@ -100,8 +100,9 @@ def carry_out(row: Row, registers: list[Any], to: Any) -> list[Any]:
 
 
 def declare_advance(module: ir.Module) -> ir.Function:
-    """The function without its body."""
-    function = ir.Function(module, ir.FunctionType(ENDING, [POINTER, I32, POINTER, I32, I64]), "advance")
+    """The function without its body, under a name that no function of C can have."""
+    name = module.get_unique_name("nram.advance")
+    function = ir.Function(module, ir.FunctionType(ENDING, [POINTER, I32, POINTER, I32, I64]), name)
     function.linkage = "internal"
     for argument, name in zip(function.args, ("memory", "size", "registers", "place", "limit"), strict=True):
         argument.name = name

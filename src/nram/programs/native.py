@@ -71,13 +71,19 @@ def target_machine(host: bool) -> binding.TargetMachine:
     return target.create_target_machine(cpu=binding.get_host_cpu_name(), features=features, opt=3)
 
 
-def optimised(module: ir.Module, machine: binding.TargetMachine) -> binding.ModuleRef:
-    """The module after LLVM's passes."""
+def parsed(module: ir.Module, machine: binding.TargetMachine) -> binding.ModuleRef:
+    """The module as LLVM itself holds it, checked."""
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
-    parsed = binding.parse_assembly(str(module))
-    parsed.verify()
+    reference = binding.parse_assembly(str(module))
+    reference.verify()
+    return reference
+
+
+def optimised(module: ir.Module, machine: binding.TargetMachine) -> binding.ModuleRef:
+    """The module after LLVM's passes."""
+    reference = parsed(module, machine)
     options = binding.create_pipeline_tuning_options(speed_level=3)
     passes = binding.create_pass_builder(machine, options)
-    passes.getModulePassManager().run(parsed, passes)
-    return parsed
+    passes.getModulePassManager().run(reference, passes)
+    return reference

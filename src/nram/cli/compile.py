@@ -1,0 +1,58 @@
+"""`nram compile`: a program as a file that C programs can use."""
+
+from pathlib import Path
+
+from nram.cli.output import add_json, print_json
+
+FORMS = ("object", "shared", "c", "llvm")
+
+
+def add_parser(verbs) -> None:
+    parser = verbs.add_parser(
+        "compile",
+        help="make an object file, a library or C source of a program",
+        description="Write a program as an object file (needs no compiler), as a shared library (needs cc, gcc or "
+        "clang to link it), as C source or as LLVM text, with a C header beside it that says how it is called. "
+        "Object files and libraries run on every processor of this computer's architecture.",
+    )
+    parser.add_argument("program", metavar="PROGRAM", help="a program of the zoo (NAME or NAME@ORIGIN) or a file")
+    parser.add_argument(
+        "--emit", choices=FORMS, help="what to write (default: as the ending of FILE tells, else object)"
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help="default: SYMBOL with the ending of its kind, in this folder"
+    )
+    parser.add_argument(
+        "--name", metavar="SYMBOL", help="of the C function (default: nram_ and the name of the program)"
+    )
+    add_json(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments) -> int:
+    from nram.programs.library import load_program
+
+    program = load_program(arguments.program)
+
+    from nram.programs.aot import compile_program
+
+    files = compile_program(program, arguments.emit, arguments.out, arguments.name)
+    if arguments.json:
+        print_json(
+            {
+                "program": program.name,
+                "fingerprint": program.fingerprint,
+                "emit": files.form,
+                "out": str(files.out),
+                "header": str(files.header),
+                "symbol": files.symbol,
+                "unchecked_symbol": f"{files.symbol}_unchecked",
+                "registers": list(program.registers),
+            }
+        )
+        return 0
+    print(f"{files.out}  {files.out.stat().st_size} bytes, from the program '{program.name}'")
+    print(f"{files.header}  int32_t {files.symbol}(memory, size, max_steps, &steps, registers)")
+    if program.needs_limit:
+        print("the program is right only when it is stopped in time: see the header")
+    return 0
