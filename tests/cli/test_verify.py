@@ -52,7 +52,7 @@ def test_a_program_that_must_be_stopped_is_accepted_loudly(call, tmp_path):
     out = tmp_path / "stopped.json"
     outcome = call("verify", PROGRAMS / "stopped/access.nram", *QUICK, "--out", out)
     assert outcome.status == 0
-    assert "RIGHT ONLY AT T(N)" in outcome.out and "MUST BE STOPPED" in outcome.out
+    assert "RIGHT ONLY AT T(n)" in outcome.out and "MUST BE STOPPED" in outcome.out
     assert "right only when it is stopped at T(n)" in outcome.err
     refused = call("run", out, "--memory", "0 1 0")
     assert refused.status == 2 and "--max-steps" in refused.err

@@ -57,7 +57,7 @@ def random_memory(rng: Random, size: int) -> list[int]:
     return [rng.randrange(size) for _ in range(size)]
 
 
-@pytest.fixture(name="random_program")
+@pytest.fixture(name="random_program", scope="session")
 def _random_program() -> Callable[..., Program]:
     return random_program
 

@@ -27,18 +27,18 @@ def test_the_program_of_a_random_controller_ends_as_its_hard_machine_does(
     kind, states, registers, modules, size, random_controller, random_memory, quick_jit
 ):
     wiring, rng, limit = Wiring(registers, modules), Random(f"{kind} {registers}"), 20
-    controllers = random_controller(kind, wiring, 5, (3,), halt_bias=-4.0)
-    memories = np.array([[random_memory(rng, size) for _ in range(40)] for _ in range(3)])
+    controllers = random_controller(kind, wiring, 5, (12,), halt_bias=-3.0)
+    memories = np.array([[random_memory(rng, size) for _ in range(12)] for _ in range(12)])
 
     def run(controller, memories):
         return jax.vmap(lambda memory: run_hard(controller, wiring, memory, limit))(memories)
 
     ended = jax.tree.map(np.asarray, quick_jit(jax.vmap(run))(controllers, jnp.asarray(memories)))
     assert 0 < ended.halted.mean() < 1
-    for number in range(3):
+    for number in range(12):
         program = extract_table(jax.tree.map(lambda leaf: leaf[number], controllers), wiring)  # noqa: B023
         assert [len(rows) for rows in program.states] == [2**registers] * states
-        for case in range(40):
+        for case in range(12):
             found = interpret(program, memories[number, case].tolist(), limit)
             assert found.memory == ended.memory[number, case].tolist()
             assert found.registers == ended.registers[number, case].tolist()

@@ -77,6 +77,11 @@ def test_neighbouring_sizes_are_one_line():
     assert finding.instances == sum((2 * n + more) ** n for n in (1, 2, 3) for more in (0, 1, 2))
 
 
+@pytest.mark.parametrize("method", [exhaustive, symbolic, random])
+def test_cells_outside_the_output_may_be_overwritten(method):
+    assert method(program_of("right/untidy_copy"), 3).verdict == "right under every limit"
+
+
 def test_both_engines_say_the_same():
     native, python = (
         exhaustive(program_of("right/merge"), 2, extra=0, engine=engine) for engine in ("native", "python")
@@ -303,7 +308,9 @@ def test_random_instances_go_up_to_the_largest_n():
 
 def test_the_largest_n_may_be_the_smallest():
     assert [finding.complexity for finding in random(program_of("right/swap"), 2).findings] == [(2, 2), (2, 2)]
-    assert random(program_of("right/swap"), 1).verdict == "nothing shown"
+    report = random(program_of("right/swap"), 1)
+    assert report.verdict == "nothing shown"
+    assert "asked for up to n = 1 alone" in [skip.why for skip in report.skipped]
 
 
 def test_the_seed_decides_what_is_drawn():
@@ -387,3 +394,27 @@ def test_a_counterexample_in_words_has_its_trace_and_how_to_repeat_it():
     assert "nram run 'my swap.nram' --memory \"2 3 1 2 0\" --max-steps 8" in words
     assert "nram trace 'my swap.nram' --memory \"2 3 1 2 0\" --max-steps 8" in words
     assert any(line.split()[:1] == ["step"] for line in words.splitlines())
+
+
+def test_a_large_counterexample_is_told_in_few_words():
+    # It adds 1 if 2, 4, ..., 1024 are all different numbers, that is if M is above 1024.
+    doubled = [f"    d{i + 1} = ADD(d{i}, d{i})" for i in range(1, 9)]
+    larger = [f"    l{i + 1} = LESS-THAN(d{i}, d{i + 1})" for i in range(1, 9)]
+    all_larger = [f"    m{i + 1} = MIN(m{i}, l{i + 1})" for i in range(1, 9)]
+    text = (
+        "nram program 1\ntask: access\nregisters: r\n\nalways:\n    k = READ(0)\n    place = INC(k)\n"
+        "    value = READ(place)\n    d1 = ADD(2, 2)\n    m1 = LESS-THAN(2, d1)\n"
+    )
+    lines = [*doubled, *larger, *all_larger, "    more = ADD(value, m9)", "    WRITE(0, more)", "    halt"]
+    report = symbolic(from_text(text + "\n".join(lines)), 1)
+    check_counterexample(report)
+    assert report.counterexample is not None
+    assert (report.counterexample.complexity, len(report.counterexample.memory)) == (1, 1025)
+    words = report.to_text(called="it")
+    assert 'nram run it --memory "0 1" --memory-size 1025 --max-steps 6' in words
+    assert max(map(len, words.splitlines())) <= 140
+    # One that no command line could hold refers to the JSON form.
+    example = replace(report.counterexample, memory=(1,) * 5000, expected=(1,) * 5000, obtained=(2,) * 5000)
+    words = replace(report, counterexample=example).to_text(called="it")
+    assert "--memory @FILE --max-steps 6" in words and "--json" in words
+    assert max(map(len, words.splitlines())) <= 140

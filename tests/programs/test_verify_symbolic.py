@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,8 +13,9 @@ from typing import Any
 import pytest
 import z3
 
-from nram.programs import Program, from_text, interpret, read_program
+from nram.programs import Program, from_text, interpret, read_program, to_text
 from nram.programs.verify import verify
+from nram.programs.verify.machine import Facts
 from nram.programs.verify.question import question
 from nram.programs.verify.symbolic import Outcome, prove
 from nram.tasks import Task, get_task, task_names
@@ -232,45 +234,47 @@ def test_values_outside_the_memorys_range_prove_nothing(low):
     assert outcome.proven == () and "within the memory" in outcome.why
 
 
-# It is right if k = 0, and asks first whether it is.
-FIRST_ELEMENT = """nram program 1
-task: access
-registers: k started
-
-when k > 0:
-    first = READ(1)
-    WRITE(0, first)
-    halt
-when started = 0:
-    index = READ(0)
-    k, started := index, 1
-otherwise:
-    first = READ(1)
-    WRITE(0, first)
-    halt
-"""
+def three_cubes() -> Any:
+    """Whether three cubes can add up to 42 was open for decades, and z3 cannot tell."""
+    x: Any = z3.Int("x")
+    y: Any = z3.Int("y")
+    z: Any = z3.Int("z")
+    return x * x * x + y * y * y + z * z * z == 42
 
 
-def with_index(condition: Any) -> Task:
-    """Access, with k = 1 if the condition can hold and k = 0 otherwise."""
+def test_what_the_solver_cannot_tell_is_neither_true_nor_false(monkeypatch):
+    monkeypatch.setattr("nram.programs.verify.machine.MOST_SECONDS_A_QUESTION", 0.1)
+    flag: Any = z3.Int("flag")
+    facts = Facts((flag == z3.If(three_cubes(), 1, 0),), deadline=time.monotonic() + 60)
+    assert facts.find_witness() == z3.sat
+    assert [facts.decide(flag == value) for value in (0, 1, 2)] == [None, None, False]
+    assert facts.assume(flag == 1)  # it goes on as if it were possible
+    facts.back_to(0)
+    assert not facts.assume(flag == 2)
+
+
+def with_flag(condition: Any) -> Task:
+    """Access, with 1 in cell 4 if the condition can hold, and 0 otherwise."""
 
     def change(case: SymbolicCase) -> SymbolicCase:
-        k = case.cells[0][1]
-        return replace(case, assumptions=(*case.assumptions, k == z3.If(condition, 1, 0)))
+        flag = z3.Int("flag")
+        assumptions = (*case.assumptions, flag == z3.If(condition, 1, 0))
+        return replace(case, cells=(*case.cells, (4, flag)), assumptions=assumptions)
 
     return altered(get_task("access"), change)
 
 
 def test_a_way_that_the_solver_cannot_exclude_is_followed(monkeypatch):
     monkeypatch.setattr("nram.programs.verify.machine.MOST_SECONDS_A_QUESTION", 0.1)
-    program = from_text(FIRST_ELEMENT)
+    program = from_text(  # right unless cell 4 holds something
+        "nram program 1\ntask: access\nregisters: flag started\n\nwhen started = 0:\n    four = ADD(2, 2)\n"
+        "    found = READ(four)\n    flag, started := found, 1\nwhen flag > 0:\n    halt\notherwise:\n"
+        "    k = READ(0)\n    place = INC(k)\n    value = READ(place)\n    WRITE(0, value)\n    halt\n"
+    )
     x: Any = z3.Int("x")
-    y: Any = z3.Int("y")
-    z: Any = z3.Int("z")
-    assert proof(program, 2, 4, task=with_index(x * 2 == 3)).proven == ("every",)
-    assert proof(program, 2, 4, task=with_index(x * 2 == 4)).refuted
-    # Whether three cubes can add up to 42 was open for decades: z3 cannot tell, and so k may be 1.
-    outcome = proof(program, 2, 4, task=with_index(x * x * x + y * y * y + z * z * z == 42))
+    assert proof(program, 2, 5, task=with_flag(x * 2 == 3)).proven == ("every",)
+    assert proof(program, 2, 5, task=with_flag(x * 2 == 4)).refuted
+    outcome = proof(program, 2, 5, task=with_flag(three_cubes()))
     assert (outcome.proven, outcome.refuted) == ((), ())
     assert "could not tell" in outcome.why
 
@@ -317,6 +321,57 @@ def test_an_answer_that_is_not_confirmed_is_not_reported():
     )
     assert (report.verdict, report.counterexample) == ("nothing shown", None)
     assert any("did not confirm" in skip.why for skip in report.skipped)
+
+
+def test_what_was_written_last_counts_though_pointers_may_be_equal():
+    # k may be 0, so that the second WRITE may meet cell 0: the third hides both.
+    program = from_text(
+        "nram program 1\ntask: access\nregisters: r\n\nalways:\n    k = READ(0)\n    place = INC(k)\n"
+        "    value = READ(place)\n    WRITE(0, 1)\n    WRITE(k, 2)\n    WRITE(0, value)\n    halt\n"
+    )
+    assert proof(program, 3).proven == ("every",)
+    swapped = to_text(program).replace("WRITE(o1, 2)\n    WRITE(0, o3)", "WRITE(0, o3)\n    WRITE(o1, 2)")
+    ((memory, _),) = proof(from_text(swapped), 3).refuted
+    assert memory[0] == 0
+
+
+def test_trash_is_never_0_and_never_too_large():
+    text = to_text(program_of("right/listsearch"))
+    check = (
+        "when {}, started = 0:\n    last = DEC(0)\n    trash = READ(last)\n    odd = {}\n    bad, seen := odd, 1\n"
+        "when bad > 0:\n    halt\n"
+    )
+    for odd, proven in (
+        ("EQUALITY-TEST(trash, 0)", True),
+        ("LESS-THAN(last, trash)", True),
+        ("EQUALITY-TEST(trash, last)", False),
+        ("EQUALITY-TEST(trash, 1)", False),
+    ):
+        careful = text.replace("registers: ", "registers: bad seen ").replace(
+            "when started = 0:", check.format("seen = 0", odd) + "when started = 0:"
+        )
+        outcome = proof(from_text(careful), 2)
+        assert (outcome.proven, len(outcome.refuted)) == ((("every",), 0) if proven else ((), 1))
+
+
+def test_trash_that_nobody_reads_is_still_legal():
+    task = get_task("listsearch")
+    program = from_text("nram program 1\ntask: listsearch\nregisters: r\n\nalways:\n    halt\n")
+    ((memory, _),) = proof(program, 1, 7).refuted
+    assert task.legal_inputs is not None
+    assert memory in list(task.legal_inputs(1, 7))
+
+
+def test_a_memory_that_still_changes_is_no_repetition():
+    # State and register stay the same, and the last cell counts the steps until it comes round.
+    program = from_text(
+        "nram program 1\ntask: access\nregisters: r\n\nstate 0:\nalways:\n    k = READ(0)\n    place = INC(k)\n"
+        "    value = READ(place)\n    WRITE(0, value)\n    next 1\n\nstate 1:\nalways:\n    last = DEC(0)\n"
+        "    count = READ(last)\n    more = INC(count)\n    WRITE(last, more)\n    over = EQUALITY-TEST(more, 0)\n"
+        "    value = READ(0)\n    spoiled = ADD(value, over)\n    WRITE(0, spoiled)\n"
+    )
+    outcome = proof(program, 1, 30)
+    assert (outcome.proven, [limit for _, limit in outcome.refuted]) == (("T",), [31])
 
 
 # ---- against the interpreter

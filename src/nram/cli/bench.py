@@ -1,4 +1,6 @@
-"""`nram bench`: how fast is the training step?"""
+"""`nram bench`: how fast is the training step, and how fast are programs?"""
+
+import sys
 
 from nram.cli.output import add_device, add_json, positive, print_json, table
 
@@ -36,6 +38,17 @@ def add_parser(verbs) -> None:
     add_device(step)
     add_json(step)
     step.set_defaults(run=run)
+
+    programs = subjects.add_parser(
+        "programs",
+        help="native code beside hand-written C, NumPy and the interpreter",
+        description="The programs of the five easy tasks as machine code, beside C written by hand for the same task "
+        "(of benchmarks/native, in a checkout with gcc), NumPy and the reference interpreter, in the same run: "
+        "medians of calls that take turns. Then the time of a step on memories of up to 10 million cells.",
+    )
+    programs.add_argument("--quick", action="store_true", help="smaller sizes and fewer repetitions")
+    add_json(programs)
+    programs.set_defaults(run=run_programs)
 
 
 def run(arguments) -> int:
@@ -81,4 +94,43 @@ def run(arguments) -> int:
         forward, train = rate["forward_example_steps_per_s"], rate["train_example_steps_per_s"]
         rows.append([name, f"{forward:.0f}", f"{train:.0f}", f"{train / base:.2f}" if base else "-"])
     print(table(rows))
+    return 0
+
+
+def run_programs(arguments) -> int:
+    from nram.programs.speed import QUICK, Sizes, measure
+
+    sizes = QUICK if arguments.quick else Sizes()
+    result = measure(sizes, lambda what: print(f"measuring {what}", file=sys.stderr, flush=True))
+    if arguments.json:
+        print_json(result)
+        return 0
+    compiler = result["compiler"] or "no C: it needs gcc and a checkout with benchmarks/native"
+    print(f"on {result['processor']}, {compiler}, medians of {result['repeats']} calls\n")
+    names = ("native", "c_scalar", "c_fastest", "numpy")
+    ratios = ("native_to_c_scalar", "native_to_c_fastest", "native_to_numpy")
+    heading = ["microseconds a call", "", "n", "memories", "native", "C -O2", "C -O3", "NumPy"]
+    rows = [[*heading, "native / C -O2", "/ C -O3", "/ NumPy"]]
+    for row in result["tasks"]:
+        label = [row["task"], row["origin"], str(row["complexity"]), str(row["memories"])]
+        times = ["-" if row[name] is None else f"{1e6 * row[name]:.1f}" for name in names]
+        rows.append(label + times + ["-" if row[name] is None else f"{row[name]:.2f}" for name in ratios])
+    print(table(rows))
+    print(f"\nC -O2 is scalar ({result['c_scalar']}), C -O3 is {result['c_fastest']}\n")
+    rows = [["nanoseconds a step", "", "native", "interpreter", "times faster"]]
+    for row in result["tasks"]:
+        native, interpreter = row["native_ns_per_step"], row["interpreter_ns_per_step"]
+        times = [f"{native:.2f}", f"{interpreter:.0f}", f"{interpreter / native:.0f}"]
+        rows.append([row["task"], row["origin"], *times])
+    print(table(rows))
+    print(f"\nA step that follows a pointer, {sizes.steps} steps whatever the size of the memory:\n")
+    rows = [["M", "ns, to the next cell", "ns, to a cell far away"]]
+    rows += [
+        [str(row["memory_size"]), f"{row['local_ns']:.2f}", f"{row['scattered_ns']:.2f}"] for row in result["step"]
+    ]
+    print(table(rows))
+    print(
+        "\nThe step is the same code for every M. Nearby cells stay in the processor's cache; cells far away do not "
+        "once the\nmemory outgrows it, and what grows then is the time of the cache."
+    )
     return 0

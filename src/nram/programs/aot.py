@@ -55,11 +55,11 @@ def compile_program(
     symbol = symbol_for(program, name)
     form = form or _form_of(out)
     out = out or Path(symbol + ENDINGS[form])
+    if out.is_dir():
+        raise UsageError(f"{out} is a folder: name a file in it")
     header = out.with_suffix(".h")
     if header == out:
         raise UsageError(f"{out} is the name of the header, which is written too: let the file end in {ENDINGS[form]}")
-    if out.is_dir():
-        raise UsageError(f"{out} is a folder: name a file in it")
     match form:
         case "object":
             content = object_code({symbol: program})

@@ -14,17 +14,15 @@ from nram.programs.ir import MODULES, Constant, Output, Program, Register, Row, 
 from nram.programs.memory import LARGEST_SIZE, LEAST_SIZE
 from nram.programs.text import limit_to_text, value_to_text
 
-RESERVED_WORDS = frozenset(
-    """
-    auto break case char const continue default do double else enum extern float for goto if inline int long register
-    restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
-    alignas alignof and and_eq asm bitand bitor bool catch class compl concept const_cast consteval constexpr
-    constinit decltype delete dynamic_cast explicit export false friend main mutable namespace new noexcept not not_eq
-    nullptr operator or or_eq private protected public reinterpret_cast requires static_assert static_cast template
-    this thread_local throw true try typeid typename using virtual wchar_t xor xor_eq
-    NULL int32_t int64_t uint32_t memcpy memmove memset
-    """.split()
-)
+RESERVED = """
+auto break case char const continue default do double else enum extern float for goto if inline int long register
+restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
+alignas alignof and and_eq asm bitand bitor bool catch class compl concept const_cast consteval constexpr
+constinit decltype delete dynamic_cast explicit export false friend main mutable namespace new noexcept not not_eq
+nullptr operator or or_eq private protected public reinterpret_cast requires static_assert static_cast template
+this thread_local throw true try typeid typename using virtual wchar_t xor xor_eq
+NULL int32_t int64_t uint32_t memcpy memmove memset
+"""
 
 
 @dataclass(frozen=True)
@@ -59,7 +57,7 @@ def symbol_for(program: Program, name: str | None = None) -> str:
         return f"nram_{words or 'program'}"
     if re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,99}", name) is None:
         raise UsageError(f"'{name:.60}' is no name for a C function: use letters, digits and _, a letter first")
-    if name in RESERVED_WORDS:
+    if name in RESERVED.split():
         raise UsageError(f"'{name}' has a meaning of its own in C or C++: choose another name")
     return name
 

@@ -42,7 +42,7 @@ MOST_ROUNDS = 40
 LEARNED_SIZES = 10  # complexities of the runs that are learned from
 RUNS_A_SIZE = 12
 LEARNED_AT_ONCE = 6  # of the runs on which a round's program differs
-COMPARED = 40  # fresh instances of each size of memory
+COMPARED = 200  # fresh instances of each size of memory
 
 
 @dataclass(frozen=True)
@@ -183,11 +183,12 @@ class _Work:
         return replace(run, choices=run.choices[: steps + 2 * int(self.step_limit(run.complexity))])
 
     def compare(self, program: Program) -> _Comparison:
-        """Execute the compiled machine and the program on fresh instances: small, twice as large, and FAR."""
+        """Execute compiled machine and program on fresh instances: small ones, rich in chance, and up to FAR."""
         self.comparisons += 1
-        learned = self.task.min_complexity + LEARNED_SIZES - 1
+        first = self.task.min_complexity
+        learned = first + LEARNED_SIZES - 1
         count, differing = 0, []
-        for place, largest in enumerate((learned, 2 * learned, FAR)):
+        for place, largest in enumerate((first + 3, learned, 2 * learned, FAR)):
             instances, complexities = self._fresh(largest, place)
             count += len(instances)
             differing += self._compare(program, instances, complexities)

@@ -48,8 +48,8 @@ class Flow:
     def rows(self) -> tuple[RowName, ...]:
         """Every row that the flags do not rule out; the one that comes first is the first."""
         start = (0, self.program.row_for(0, (True,) * len(self.program.registers)))
-        found = {start: None}
-        waiting = [start]
+        found: dict[RowName, None] = {start: None}
+        waiting: list[RowName] = [start]
         while waiting:
             for name in self.followers(waiting.pop()):
                 if name not in found:

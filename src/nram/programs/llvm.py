@@ -27,8 +27,8 @@ ENDING = ir.LiteralStructType([I64, I32])
 
 START, HALTED = 0, -1  # places before the first row and after the last
 
-LARGEST_TABLE = 256  # rows; beyond, finding out which of them can be reached takes too long
-LARGEST_CODE = 1000  # operations; beyond, compiling takes longer than a second, and soon minutes
+LARGEST_TABLE = 1024  # conditions of all rows; beyond, finding out which rows can be reached takes too long
+LARGEST_CODE = 2500  # operations and, twice, tests; beyond, compiling takes longer than a second, and soon minutes
 LARGEST_OWN_DECISION = 16
 """Tests that are repeated after every row that needs them; larger decisions are shared between rows."""
 
@@ -263,13 +263,19 @@ def build_advance(module: ir.Module, program: Program) -> ir.Function:
     from nram.programs.strides import add_loops
     from nram.programs.tables import build_table_walk
 
-    if program.rows > LARGEST_TABLE:
+    if program.rows * len(program.registers) > LARGEST_TABLE:
         return build_table_walk(module, program)
     flow = Flow(program)
-    if sum(len(flow.row(name).operations) for name in flow.rows) > LARGEST_CODE:
+    if sum(_code_size(flow, name) for name in flow.rows) > LARGEST_CODE:
         return build_table_walk(module, program)
     advance = Advance(module, program, flow)
     return advance.finish(add_loops(advance))
+
+
+def _code_size(flow: Flow, name: RowName) -> int:
+    """A measure of the code of a row: LLVM takes about twice as long for a test as for an operation."""
+    tests = 0 if flow.row(name).halt else sum(1 for _ in tests_of(flow.decision(name)))
+    return len(flow.row(name).operations) + 2 * tests
 
 
 def add_batch(module: ir.Module, advance: ir.Function, registers: int) -> None:

@@ -26,9 +26,10 @@ from nram.programs.ir import Program, Row
 from nram.programs.llvm import I1, I32, I64, Advance, Instructions, carry_out
 
 LARGEST_STRIDE = 8
+WARM_UP, OBSERVED = 3, 12  # rounds; registers that take turns do so with a period that divides the second
 LEAST_ROUNDS = 2  # fewer are not worth the loop
-LONGEST_CYCLE = 3  # rows
-MOST_LOOPS = 32
+LONGEST_CYCLE = 2  # rows
+MOST_LOOPS = 16
 FOREVER = (1 << 63) - 1
 
 
@@ -118,10 +119,11 @@ class StridedInstructions:
         return self._wide(pointer) if isinstance(pointer, Line) else self.inside.at.zext(pointer, I64)
 
     def _wide(self, line: Line, at: ir.IRBuilder | None = None) -> Any:
-        at = at or self.inside.at
         if line.stride == 0:
             return line.base
-        return at.add(line.base, at.mul(self.round, ir.Constant(I64, line.stride), flags=["nsw"]), flags=["nsw"])
+        builder: Any = at or self.inside.at
+        way = builder.mul(self.round, ir.Constant(I64, line.stride), flags=["nsw"])
+        return builder.add(line.base, way, flags=["nsw"])
 
     def _truth_here(self, condition: Any) -> Any:
         if not isinstance(condition, Comparison):
@@ -214,24 +216,27 @@ def find_cycles(flow: Flow) -> list[tuple[RowName, ...]]:
 
 
 def observed_strides(program: Program, rows: Sequence[Row]) -> list[int | None]:
-    """By how much each register changes from one round of these rows to the next, where it is always the same."""
+    """By how much each register changes in a round of these rows, on average, where that is always the same."""
     rng = Random(0)
     size = 1009
     seen: list[set[int]] = [set() for _ in program.registers]
     for _ in range(3):
         machine = Machine(program, [rng.randrange(size) for _ in range(size)])
-        machine.registers = [rng.randrange(100, size - 100) for _ in program.registers]
-        # Registers that follow others at a distance are on their lines only after a few rounds.
-        for number in range(4):
-            before = machine.registers
+        before = machine.registers = [rng.randrange(size) for _ in program.registers]
+        for number in range(WARM_UP + OBSERVED):
+            if number == WARM_UP:  # by now registers that follow others at a distance are on their lines
+                before = machine.registers
             for row in rows:
                 machine.compute(row)
-            if number >= 2:
-                for changes, old, new in zip(seen, before, machine.registers, strict=True):
-                    changes.add((new - old + size // 2) % size - size // 2)
-    return [
-        changes.pop() if len(changes) == 1 and max(map(abs, changes)) <= LARGEST_STRIDE else None for changes in seen
-    ]
+        for changes, old, new in zip(seen, before, machine.registers, strict=True):
+            changes.add((new - old + size // 2) % size - size // 2)
+    return [_stride(changes) for changes in seen]
+
+
+def _stride(changes: set[int]) -> int | None:
+    change = changes.pop()
+    whole = not changes and change % OBSERVED == 0 and abs(change) <= OBSERVED * LARGEST_STRIDE
+    return change // OBSERVED if whole else None
 
 
 def _try_loop(advance: Advance, cycle: Sequence[RowName], strides: list[int | None]) -> ir.Block | None:
@@ -260,7 +265,8 @@ class _Loop:
         self.cycle = cycle
         self.name = f"loop.{'.'.join(advance.blocks[name].name for name in cycle)}"
         self.entry, self.body = self._block("entry"), self._block("round")
-        before, at = ir.IRBuilder(self.entry), ir.IRBuilder(self.body)
+        before = ir.IRBuilder(self.entry)
+        at: Any = ir.IRBuilder(self.body)
         left = before.load(advance.left, typ=I64)
         round_number = at.phi(I64)
         steps = ir.Constant(I64, len(cycle))

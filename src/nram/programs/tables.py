@@ -224,7 +224,7 @@ def _constant_data(module: ir.Module, name: str, numbers: list[int]) -> ir.Globa
     """An array of 32-bit numbers, as bytes: LLVM reads them much faster."""
     data = bytearray(np.array(numbers or [0], np.int32).tobytes())
     kind = ir.ArrayType(I8, len(data))
-    table = ir.GlobalVariable(module, kind, module.get_unique_name(f"nram.{name}"))
+    table: Any = ir.GlobalVariable(module, kind, module.get_unique_name(f"nram.{name}"))
     table.initializer = ir.Constant(kind, data)
     table.global_constant = True
     table.linkage = "internal"

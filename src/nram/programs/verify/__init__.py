@@ -55,11 +55,17 @@ def verify(
         whole.failures += part.failures
 
     def wanted(method: Method, up_to: int | None) -> bool:
-        wrong = whole.fails(at_first=True)
-        if wrong or up_to == 0:
-            why = "it is wrong already" if wrong else "not asked for"
-            whole.skipped.append(Skipped(method, (asked.task.min_complexity, None), "", why))
-        return not wrong and up_to != 0
+        smallest = asked.task.min_complexity
+        if whole.fails(at_first=True):
+            why = "it is wrong already"
+        elif up_to == 0:
+            why = "not asked for"
+        elif up_to is not None and up_to < smallest:
+            why = f"asked for up to n = {up_to} alone"
+        else:
+            return True
+        whole.skipped.append(Skipped(method, (smallest, None), "", why))
+        return False
 
     if wanted("exhaustive", exhaustive_up_to):
         add(run_all(asked, largest=exhaustive_up_to, extra=extra, seconds=budget))

@@ -11,6 +11,8 @@ from nram.programs.execute import execute
 from nram.programs.verify.findings import Failure, Method
 from nram.programs.verify.question import Question
 
+STEPS_AT_ONCE = 1 << 26
+
 
 @dataclass
 class Judge:
@@ -32,6 +34,11 @@ class Judge:
         self.halts = True
         self.at_first: Failure | None = None
         self.later: Failure | None = None
+
+    @property
+    def most_at_once(self) -> int:
+        """How many inputs to take at once, so that the time is looked at now and then even if none of them halts."""
+        return max(1, STEPS_AT_ONCE // max(1, self.question.limits.last(self.n)))
 
     @property
     def failures(self) -> list[Failure]:

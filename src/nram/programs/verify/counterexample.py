@@ -12,6 +12,7 @@ from nram.programs.ir import Program
 from nram.programs.verify.findings import Failure, Method
 from nram.tasks.base import Instance, Task
 
+MANY_CELLS = 40  # from there on zeros at the end are not written out
 MOST_CELLS_IN_A_COMMAND = 2000
 
 
@@ -44,11 +45,16 @@ class Counterexample:
 
         None if the memory is too large for a command: it is in the JSON form.
         """
-        if len(self.memory) > MOST_CELLS_IN_A_COMMAND:
+        cells = self.memory
+        size = ""
+        if len(cells) > MANY_CELLS:
+            cells = cells[: max((place + 1 for place, cell in enumerate(cells) if cell), default=1)]
+            size = f" --memory-size {len(self.memory)}"
+        if len(cells) > MOST_CELLS_IN_A_COMMAND:
             return ()
-        cells = " ".join(map(str, self.memory))
+        words = " ".join(map(str, cells))
         return tuple(
-            f'nram {verb} {shlex.quote(program)} --memory "{cells}" --max-steps {self.limit}'
+            f'nram {verb} {shlex.quote(program)} --memory "{words}"{size} --max-steps {self.limit}'
             for verb in ("run", "trace")
         )
 

@@ -34,10 +34,10 @@ def run_all(question: Question, *, largest: int | None, extra: int, seconds: flo
             inputs = task.legal_inputs(n, size)
             complete = False
             while not complete and judge.at_first is None and time.monotonic() < deadline:
-                batch = list(islice(inputs, BATCH))
+                batch = list(islice(inputs, min(BATCH, judge.most_at_once)))
                 if batch:
                     judge.take(batch)
-                complete = len(batch) < BATCH
+                complete = not batch
             part.failures += judge.failures
             if judge.at_first is not None:
                 return part

@@ -2,10 +2,10 @@
 
 A value is a Python integer where it is known and a term of z3 otherwise; so is the memory's size. The modules mean
 what the table says, through its builder protocol. What the conditions of a step come to is asked of a solver that
-knows the assumptions. Where both answers are possible, the two values are merged into one term, or, for registers'
-flags and wherever `split` is set, the step is given up with `Undecided`, so that the caller can do it again under
-either answer. Memories are lists of what was written, as the theory of arrays has them: newest last, and a pointer
-meets a cell surely, surely not, or perhaps.
+knows the assumptions. Where both answers are possible, the two values are merged into one term; but for registers'
+flags, for questions about the memory's size alone, and wherever `split` is set, the step is given up with
+`Undecided`, so that the caller can do it again under either answer. A memory is a list of what was written, as the
+theory of arrays has it: a pointer meets a cell surely, surely not, or perhaps.
 
 This module imports z3: import it late.
 """
@@ -241,11 +241,11 @@ class SymbolicMachine:
         if key_of(yes) == key_of(no):
             return yes
         answer = self.facts.decide(condition)
-        if answer is None and self.split:
+        if answer is not None:
+            return yes if answer else no
+        if self.split or self._is_about_size(condition):
             raise Undecided(condition)
-        if answer is None:
-            return plain(z3.If(condition, yes, no))
-        return yes if answer else no
+        return plain(z3.If(condition, yes, no))
 
     def read(self, pointer: Term) -> Term:
         return self._read(self.memory, pointer, self.split)
@@ -298,6 +298,21 @@ class SymbolicMachine:
         for condition, value in reversed(perhaps):
             found = z3.If(condition, value, found)
         return plain(found)
+
+    def _is_about_size(self, condition: Any) -> bool:
+        """Whether it is about the memory's size alone, as when a pointer may be at the end.
+
+        There are few such conditions, and a pointer that stays a number is worth much more than one way less.
+        """
+        if isinstance(self.size, int):
+            return False
+        waiting = [condition]
+        while waiting:
+            term = waiting.pop()
+            if z3.is_const(term) and not z3.is_int_value(term) and not term.eq(self.size):
+                return False
+            waiting += term.children()
+        return True
 
     def _untouched(self, memory: Memory, pointer: Term) -> Term:
         if memory.trash is None:

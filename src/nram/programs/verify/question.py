@@ -43,5 +43,7 @@ class Question:
 
 def question(program: Program, task: Task, engine: str = "native", progress: Progress | None = None) -> Question:
     """T(n) is the program's own, if it has one and it belongs to this task; otherwise the task's."""
-    own = program.limit if program.task in (None, task.name) else None
-    return Question(program, task, Limits(own or task.step_limit), engine, progress or (lambda words: None))
+    limit = task.step_limit
+    if program.limit is not None and program.task in (None, task.name):
+        limit = program.limit
+    return Question(program, task, Limits(limit), engine, progress or (lambda words: None))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from nram.programs.ir import Evidence, Program
 from nram.programs.text import limit_to_text
-from nram.programs.verify.counterexample import Counterexample
+from nram.programs.verify.counterexample import MANY_CELLS, Counterexample
 from nram.programs.verify.findings import Finding, Skipped
 from nram.tasks.base import StepLimit, Task
 
@@ -99,7 +100,7 @@ class Report:
     def to_text(self, called: str | None = None, width: int | None = 120) -> str:
         """The report for people. `called` is how the program is named on the command line."""
         parts = [f"{self.program.name} on the task {self.task.name}, T(n) = {limit_to_text(self.limit)}", ""]
-        parts += [self.verdict.upper() + self._remark(), ""]
+        parts += [self.verdict.upper().replace("T(N)", "T(n)") + self._remark(), ""]
         proven = [finding for finding in self.findings if finding.proven]
         tested = [finding for finding in self.findings if not finding.proven]
         for heading, findings in (
@@ -139,8 +140,12 @@ class Report:
             "",
             example.trace(self.program, width),
         ]
-        commands = example.commands(called or self.program.name)
-        return [*lines, "repeat it:", *(f"  {command}" for command in commands), ""] if commands else lines
+        name = called or self.program.name
+        commands = [f"  {command}" for command in example.commands(name)]
+        if not commands:
+            file = f"nram run {shlex.quote(name)} --memory @FILE --max-steps {example.limit}"
+            commands = [f"  {file}", "  with the memory from --json in the file"]
+        return [*lines, "repeat it:", *commands, ""]
 
 
 def _columns(rows: list[list[str]]) -> list[str]:
@@ -157,7 +162,7 @@ def _finding_words(finding: Finding) -> list[str]:
         memory = f"M = {low}" if low == high else f"M = {low} to {high}"
     count = "all values at once" if finding.instances is None else f"{finding.instances:,} inputs"
     limits = "every limit from T up" if finding.limits == ("every",) else f"limits {', '.join(finding.limits)}"
-    halts = "halts by itself" if finding.halts else "does not always halt"
+    halts = "halts by itself" if finding.halts else "does not always halt in time"
     return [finding.method, _range(*finding.complexity), memory, count, limits, halts, f"{finding.seconds:.1f} s"]
 
 
@@ -172,5 +177,8 @@ def _range(low: int, high: int | None) -> str:
 
 
 def _cells(values: tuple[int, ...]) -> str:
-    shown = " ".join(map(str, values[:100]))
-    return shown if len(values) <= 100 else f"{shown} ... ({len(values)} cells, all in --json)"
+    if len(values) <= MANY_CELLS:
+        return " ".join(map(str, values))
+    shown = " ".join(map(str, values[:MANY_CELLS]))
+    rest = "in --json" if any(values[MANY_CELLS:]) else "all 0"
+    return f"{shown} ... ({len(values) - MANY_CELLS} more, {rest})"

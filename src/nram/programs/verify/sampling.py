@@ -17,7 +17,7 @@ FAR = 50
 COUNTS = ((100, 1000), (1_000, 200), (10_000, 50))  # up to this n, so many instances
 LEAST_COUNT = 20
 SIZES = 10  # of memories larger than the least, for each n
-SMALLER_TRIES = 64  # instances of each size when looking for a smaller failure
+MOST_TRIES, LEAST_TRIES = 64, 4  # instances of each size when looking for a smaller failure
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,7 @@ def run_sampled(question: Question, *, largest: int, seed: int, seconds: float, 
         what = f"n = {low}" if low == high else f"n = {low} to {high}"
         began = time.monotonic()
         judges = []
+        complete = True
         for n in group.complexities:
             judge = Judge(question, n, "random", beyond and not part.fails(at_first=False))
             complete = _sample(judge, group.each, seed, deadline)
@@ -47,8 +48,6 @@ def run_sampled(question: Question, *, largest: int, seed: int, seconds: float, 
                 return part
             if not complete:
                 break
-        else:
-            complete = True
         seen = [judge for judge in judges if judge.instances]
         instances = sum(judge.instances for judge in seen)
         if seen:
@@ -83,7 +82,8 @@ def find_smaller(question: Question, failure: Failure, *, seed: int, seconds: fl
         for size in sorted({task.least_memory(n) + more for more in (0, 1, 2, extra)}):
             if n == failure.complexity and size >= len(failure.memory):
                 break
-            judge.take(_inputs(task, n, size, SMALLER_TRIES, f"{seed} smaller"))
+            tries = max(LEAST_TRIES, min(MOST_TRIES, CELLS_AT_ONCE // (4 * size), judge.most_at_once))
+            judge.take(_inputs(task, n, size, tries, f"{seed} smaller"))
             found = [one for one in judge.failures if one.at_first or not failure.at_first]
             if found:
                 question.progress(f"random: a smaller failure at n = {n}, M = {size}")
@@ -126,7 +126,7 @@ def _sample(judge: Judge, instances: int, seed: int, deadline: float) -> bool:
     shares += [(more, with_more // len(others) + (i < with_more % len(others))) for i, more in enumerate(others)]
     for more, share in shares:
         size = task.least_memory(n) + more
-        at_once = max(1, CELLS_AT_ONCE // size)
+        at_once = max(1, min(CELLS_AT_ONCE // size, judge.most_at_once))
         for begin in range(0, share, at_once):
             if time.monotonic() >= deadline:
                 return False
@@ -146,5 +146,5 @@ def _ascending(low: int, high: int) -> Iterator[int]:
     n = low
     while n < high:
         yield n
-        n += 1 + n // 16
+        n += 1 + n // 8
     yield high
