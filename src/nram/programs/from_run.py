@@ -51,7 +51,7 @@ def extract_run(
         found = extract_lstm(controller, wiring, task, step_limit=task.step_limit)
         program = found.program
         note = (
-            f"LSTM merged into {len(program.states)} states, the same on {found.instances_compared} fresh instances "
+            f"LSTM merged into an automaton of size {len(program.states)}, the same on {found.instances_compared} fresh instances "
             f"up to n = {found.largest_complexity}"
         )
     else:

@@ -1,0 +1,80 @@
+"""What a search looks for: the shape of a program, and how tables of small integers stand for programs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from nram.modules import MODULE_NAMES
+from nram.programs.ir import CONSTANTS as CONSTANT_MODULES
+from nram.programs.ir import MODULES, Constant, Operation, Output, Program, Register, Row, Value
+from nram.search.kernel import CODES, CONSTANTS, GENES_PER_OPERATION, WRITE
+
+MOST_ROWS = 64  # the kernel keeps the rows that a run visited as bits of one word
+
+
+@dataclass(frozen=True)
+class Structure:
+    """Registers, states, and the modules of a row in their order. 0, 1 and 2 are there without a module."""
+
+    registers: int
+    repeats: int = 1
+    states: int = 1
+    modules: tuple[str, ...] = MODULE_NAMES
+
+    @cached_property
+    def sequence(self) -> tuple[str, ...]:
+        return tuple(name for name in self.modules if name not in CONSTANT_MODULES) * self.repeats
+
+    @property
+    def rows(self) -> int:
+        return self.states << self.registers
+
+    @property
+    def width(self) -> int:
+        return GENES_PER_OPERATION * len(self.sequence) + self.registers + 2
+
+    @cached_property
+    def codes(self) -> np.ndarray:
+        return np.array([CODES[name] for name in self.sequence], np.int64)
+
+    @cached_property
+    def arity(self) -> np.ndarray:
+        return np.array([MODULES[name].arity for name in self.sequence], np.int64)
+
+    def __str__(self) -> str:
+        states = f", {self.states} states" if self.states > 1 else ""
+        return f"R{self.registers} x{self.repeats}{states}"
+
+    def program(self, genes: np.ndarray, **known) -> Program:
+        """The program that a table stands for, as it is: with dead operations and a row for all flags."""
+        names = tuple(f"r{i + 1}" for i in range(self.registers))
+        rows = [self._row(genes[index], index) for index in range(self.rows)]
+        size = 1 << self.registers
+        states = tuple(tuple(rows[state * size : (state + 1) * size]) for state in range(self.states))
+        return Program(names, states, **known)
+
+    def _row(self, genes: np.ndarray, index: int) -> Row:
+        places: dict[int, int] = {}
+        operations: list[Operation] = []
+
+        def value(number: int) -> Value:
+            if number < CONSTANTS:
+                return Constant(int(number))
+            if number < CONSTANTS + self.registers:
+                return Register(int(number) - CONSTANTS)
+            return Output(places[int(number) - CONSTANTS - self.registers])
+
+        for k, name in enumerate(self.sequence):
+            first, second, there = genes[3 * k : 3 * k + 3]
+            if self.codes[k] == WRITE and not there:
+                continue
+            arguments = (value(first), value(second))[: self.arity[k]]
+            places[k] = len(operations)
+            operations.append(Operation(name, arguments))
+        updates = 3 * len(self.sequence)
+        new = tuple(value(number) for number in genes[updates : updates + self.registers])
+        when = tuple(bool(index >> r & 1) for r in range(self.registers))
+        return Row(when, tuple(operations), new, bool(genes[-2]), int(genes[-1]))
