@@ -28,13 +28,13 @@ def specialise(program: Program, task: Task, seed: int = 0) -> Program:
     program = simplify(program)
     visited: set[Place] = set()
     for instance, limit in _instances(task, 2 * seed):
-        visited |= _places(program, instance, limit)
+        visited |= visited_places(program, instance, limit)
     for round_ in range(MOST_ROUNDS):
         shorter = simplify(program, visited=visited)
         before = len(visited)
         for instance, limit in _instances(task, 1_000_003 + 2 * (seed + round_)):
             if not _same(program, shorter, instance, limit):
-                visited |= _places(program, instance, limit)
+                visited |= visited_places(program, instance, limit)
         if len(visited) == before:
             return shorter
     raise NramError(f"rows for {task.name} kept appearing after {MOST_ROUNDS} rounds: simplify it for every input")
@@ -48,7 +48,7 @@ def _instances(task: Task, seed: int) -> Iterator[tuple[Instance, int]]:
                 yield instance, 20 * n + 200
 
 
-def _places(program: Program, instance: Instance, limit: int) -> set[Place]:
+def visited_places(program: Program, instance: Instance, limit: int) -> set[Place]:
     """The states and flags that a run goes through."""
     machine = Machine(program, instance.input)
     places: set[Place] = set()

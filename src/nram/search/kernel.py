@@ -38,6 +38,7 @@ CODES = {
 GENES_PER_OPERATION = 3
 ACTIVE_AT_FIRST = 12  # instances a chain starts with; those it gets wrong later join
 JOINING_AT_ONCE = 4
+LOOK_UP = 4096  # candidates between two looks at `watch`
 NOT_HALTING = 0.25  # the cost of an instance on which it does not halt, in wholly wrong instances
 
 _compiled: Any = njit(cache=True, nogil=True, boundscheck=False)
@@ -179,6 +180,47 @@ def run_instance(registers, genes, code, lengths, start, size, limit, cells, wan
 
 
 @_compiled
+def judge(modules, arity, registers, genes, starts, sizes, limits, cells, wanted, cell_counts, costs):
+    """The cost of every instance."""
+    rows, count = len(genes), len(modules)
+    code = np.zeros((rows, count, 4), np.int16)
+    lengths = np.zeros(rows, np.int64)
+    live = np.zeros(count, np.bool_)
+    memory = np.zeros(starts.shape[1], np.int32)
+    values = np.zeros(CONSTANTS + registers + count, np.int32)
+    held = np.zeros(registers, np.int32)
+    for row in range(rows):
+        lengths[row] = compile_row(modules, arity, registers, genes[row], code[row], live)
+    for i in range(len(sizes)):
+        costs[i], _ = run_instance(
+            registers,
+            genes,
+            code,
+            lengths,
+            starts[i],
+            sizes[i],
+            limits[i],
+            cells[i],
+            wanted[i],
+            cell_counts[i],
+            memory,
+            values,
+            held,
+        )
+
+
+@_compiled
+def random_genes(seed, modules, registers, states, genes):
+    """Fill a table at random."""
+    state = np.empty(1, np.uint64)
+    state[0] = np.uint64(seed) * np.uint64(0xD1342543DE82EF95) + np.uint64(0x2545F4914F6CDD1D)
+    for _ in range(16):
+        _random(state)
+    for row in range(len(genes)):
+        random_row(state, modules, registers, states, genes[row])
+
+
+@_compiled
 def _mutate(state, modules, arity, registers, states, genes, row):
     """Change one row."""
     count = len(modules)
@@ -241,12 +283,15 @@ def run_chain(
     cold,
     length_cost,
     must_fit,
+    watch,
 ):
     """Anneal `genes` in place for at most `budget` candidates.
 
     Returns (whether it fits every instance, candidates, runs of instances, the least cost seen, instances in play).
     `length_cost` is the cost of a live operation in a row that is visited. With `must_fit` the start must fit, only
     candidates that fit too are taken, the whole budget is used, and `genes` ends as the best of them: for shortening.
+    `watch` is for whoever waits: it says stop if its first number is not 0, and is told the candidates so far, the cost
+    and the instances in play.
     """
     count = len(modules)
     rows, width = genes.shape
@@ -307,6 +352,10 @@ def run_chain(
 
     for candidate in range(budget):
         temperature *= cooling
+        if candidate % LOOK_UP == 0:
+            watch[1], watch[2], watch[3] = candidate, total, active
+            if watch[0] != 0:
+                return False, candidate, runs, best, active
         row = _below(state, rows)
         if _below(state, 16) > 0:
             while (anywhere >> np.uint64(row)) & np.uint64(1) == 0:

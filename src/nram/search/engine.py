@@ -1,0 +1,268 @@
+"""The search: rounds of annealing chains on a pool of instances, until a program fits and nothing speaks against it.
+
+A round's chains depend on the seed, the round and the pool alone, and are looked at in their order. So the result
+does not depend on the number of workers, and a search that goes on from a saved state ends as if it had never stopped.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from nram.programs.ir import Program
+from nram.programs.simplify import simplify
+from nram.programs.specialise import visited_places
+from nram.search.instances import Pool
+from nram.search.kernel import judge, random_genes, run_chain
+from nram.search.schedule import STRUCTURES, Chain, round_of_chains
+from nram.search.structure import Structure
+from nram.tasks.base import Instance
+
+SHORTENING_CHAINS = 6
+SHORTENING_BUDGET = 150_000
+SHORTENING = (0.03, 0.005, 0.02)  # hot, cold, and the cost of an operation
+REPORT_SECONDS = 0.25
+
+
+@dataclass(frozen=True)
+class SearchState:
+    """All that a search has found out by the end of a round."""
+
+    round: int = 0
+    candidates: int = 0
+    chains: int = 0
+    counterexamples: tuple[Instance, ...] = ()
+    best_cost: float = float("inf")
+    """Of a program on the whole pool, in wholly wrong instances."""
+    best_genes: np.ndarray | None = field(default=None, compare=False)
+    best_structure: Structure | None = None
+
+
+@dataclass(frozen=True)
+class Report:
+    """How a search stands, for whoever watches."""
+
+    round: int
+    structures: tuple[Structure, ...]
+    candidates: int
+    chains: int
+    seconds: float
+    pool: int
+    counterexamples: int
+    best_cost: float
+    running_cost: float
+    """The least cost of the chains at work, on the instances they have in play."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a search ended. `program` is the one found, or None; `best` the nearest to it in any case."""
+
+    program: Program | None
+    best: Program | None
+    structure: Structure | None
+    state: SearchState
+    seconds: float
+    stopped: bool
+    """Asked to stop, or out of time or candidates, before a program was found."""
+
+
+class Search:
+    """A search over a pool. `counterexamples` is asked of every program that fits: instances it gets wrong."""
+
+    def __init__(
+        self,
+        pool: Pool,
+        counterexamples: Callable[[Program], Sequence[Instance]],
+        *,
+        seed: int = 0,
+        structures: Sequence[Structure] = STRUCTURES,
+        start: tuple[Structure, np.ndarray] | None = None,
+        workers: int = 1,
+        seconds: float = float("inf"),
+        most_candidates: int | None = None,
+        state: SearchState | None = None,
+    ):
+        self.original = pool
+        self.counterexamples = counterexamples
+        self.seed = seed
+        self.structures = tuple(structures)
+        self.start = start
+        self.workers = workers
+        self.seconds = seconds
+        self.most_candidates = most_candidates
+        self.state = SearchState() if state is None else state
+        self.pool = pool.joined(self.state.counterexamples)
+        self.watches: dict[int, np.ndarray] = {}
+
+    def run(
+        self,
+        on_report: Callable[[Report], None] = lambda report: None,
+        on_round: Callable[[SearchState], None] = lambda state: None,
+        stopping: Callable[[], bool] = lambda: False,
+    ) -> Outcome:
+        """Search until a program is found or time, candidates or patience are spent."""
+        self.began = time.monotonic()
+        self.on_report, self.stopping = on_report, stopping
+        with ThreadPoolExecutor(self.workers) as executor:
+            while not self._spent():
+                found = self._round(executor)
+                if found is not None:
+                    program, structure = found
+                    return Outcome(program, program, structure, self.state, self._elapsed(), False)
+                if self._spent():
+                    break
+                self.state = replace(self.state, round=self.state.round + 1)
+                on_round(self.state)
+        best = self._program(self.state.best_structure, self.state.best_genes)
+        return Outcome(None, best, self.state.best_structure, self.state, self._elapsed(), True)
+
+    def _round(self, executor: ThreadPoolExecutor) -> tuple[Program, Structure] | None:
+        chains = round_of_chains(self.state.round, self.seed, self.structures)
+        pool = self.pool
+        self.watches = {number: np.zeros(4) for number in range(len(chains))}
+        futures = [executor.submit(self._chain, chain, pool, self.watches[i]) for i, chain in enumerate(chains)]
+        learned: list[Instance] = []
+        try:
+            for number, (chain, future) in enumerate(zip(chains, futures, strict=True)):
+                self._wait(future)
+                genes, fits, candidates = future.result()
+                if self._stop_asked() and not fits:
+                    return None
+                del self.watches[number]
+                self._count(chain.structure, genes, candidates, pool)
+                if fits:
+                    program = self._shortened(chain, genes, pool)
+                    against = self.counterexamples(program)
+                    if not against:
+                        return program, chain.structure
+                    learned += against
+        finally:
+            for watch in self.watches.values():
+                watch[0] = 1
+            for future in futures:
+                future.cancel()
+        if learned:
+            self.state = replace(
+                self.state, counterexamples=(*self.state.counterexamples, *learned), best_cost=float("inf")
+            )
+            self.pool = self.original.joined(self.state.counterexamples)
+        return None
+
+    def _chain(self, chain: Chain, pool: Pool, watch: np.ndarray) -> tuple[np.ndarray, bool, int]:
+        structure = chain.structure
+        genes = np.zeros((structure.rows, structure.width), np.int16)
+        if self.start is not None and self.start[0] == structure:
+            genes[:] = self.start[1]
+        else:
+            random_genes(chain.seed, structure.codes, structure.registers, structure.states, genes)
+        fits, candidates, _, _, _ = run_chain(
+            chain.seed,
+            structure.codes,
+            structure.arity,
+            structure.registers,
+            structure.states,
+            genes,
+            *pool.arrays,
+            chain.budget,
+            chain.hot,
+            chain.cold,
+            0.0,
+            False,
+            watch,
+        )
+        return genes, fits, candidates
+
+    # ---- what is found
+
+    def _count(self, structure: Structure, genes: np.ndarray, candidates: int, pool: Pool) -> None:
+        """Note a chain that has ended, and its program if there was none better."""
+        costs = np.zeros(len(pool))
+        judge(structure.codes, structure.arity, structure.registers, genes, *pool.arrays, costs)
+        cost = float(costs.sum())
+        better = cost < self.state.best_cost
+        self.state = replace(
+            self.state,
+            candidates=self.state.candidates + candidates,
+            chains=self.state.chains + 1,
+            best_cost=cost if better else self.state.best_cost,
+            best_genes=genes if better else self.state.best_genes,
+            best_structure=structure if better else self.state.best_structure,
+        )
+
+    def _shortened(self, chain: Chain, genes: np.ndarray, pool: Pool) -> Program:
+        """The shortest of several programs that fit, reached from this one by changes that keep the fit."""
+        structure = chain.structure
+        programs = [self._simplified(structure, genes, pool)]
+        hot, cold, length_cost = SHORTENING
+        for number in range(SHORTENING_CHAINS):
+            other = genes.copy()
+            run_chain(
+                chain.seed + 7919 * (number + 1),
+                structure.codes,
+                structure.arity,
+                structure.registers,
+                structure.states,
+                other,
+                *pool.arrays,
+                SHORTENING_BUDGET,
+                hot,
+                cold,
+                length_cost,
+                True,
+                np.zeros(4),
+            )
+            programs.append(self._simplified(structure, other, pool))
+        return min(programs, key=lambda program: (program.operations + program.rows, str(program)))
+
+    def _simplified(self, structure: Structure, genes: np.ndarray, pool: Pool) -> Program:
+        """For the inputs of the pool: rows that none of them leads to are left out."""
+        program = structure.program(genes, origin="searched")
+        places = set().union(*(visited_places(program, one, one.steps) for one in pool.instances))
+        return simplify(program, visited=places)
+
+    def _program(self, structure: Structure | None, genes: np.ndarray | None) -> Program | None:
+        if structure is None or genes is None:
+            return None
+        return self._simplified(structure, genes, self.pool)
+
+    # ---- time
+
+    def _elapsed(self) -> float:
+        return time.monotonic() - self.began
+
+    def _stop_asked(self) -> bool:
+        return self.stopping() or self._elapsed() > self.seconds
+
+    def _spent(self) -> bool:
+        counted = self.most_candidates is not None and self.state.candidates >= self.most_candidates
+        return counted or self._stop_asked()
+
+    def _wait(self, future: Future) -> None:
+        """Until a chain has ended; all are told to stop when time or patience is spent."""
+        while not future.done():
+            time.sleep(0.02 if self._elapsed() < 2 else 0.1)
+            if self._stop_asked():
+                for watch in self.watches.values():
+                    watch[0] = 1
+            self._tell()
+
+    def _tell(self) -> None:
+        at_work = [watch for watch in self.watches.values() if watch[1] > 0]
+        self.on_report(
+            Report(
+                round=self.state.round,
+                structures=tuple(dict.fromkeys(self.structures)),
+                candidates=self.state.candidates + int(sum(watch[1] for watch in at_work)),
+                chains=self.state.chains,
+                seconds=self._elapsed(),
+                pool=len(self.pool),
+                counterexamples=len(self.state.counterexamples),
+                best_cost=self.state.best_cost,
+                running_cost=min((float(watch[2]) for watch in at_work), default=float("inf")),
+            )
+        )
