@@ -65,12 +65,11 @@ def test_the_shipped_weights_give_the_shipped_program(entry: ZooEntry):
 
 def test_a_bare_name_takes_the_first_origin_that_exists():
     for name in EASY:
-        titles = [entry.title for entry in ENTRIES if entry.name == name]
-        assert [title.split("@")[1] for title in titles] == sorted(
-            (title.split("@")[1] for title in titles), key=list(ORIGINS).index
-        )
-        entry = find_entry(titles[0])
-        assert entry is not None and nram.load_program(name) == entry.program == nram.load_program(titles[0])
+        entries = [entry for entry in ENTRIES if entry.name == name]
+        places = [ORIGINS.index(entry.origin) for entry in entries]
+        assert places == sorted(places)
+        first = entries[0]
+        assert nram.load_program(name) == first.program == nram.load_program(first.title)
 
 
 def test_a_file_is_loaded_by_its_path(tmp_path: Path):

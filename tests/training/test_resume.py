@@ -15,8 +15,9 @@ import jax
 import pytest
 from safetensors.numpy import load_file
 
+from nram import files
 from nram.errors import NramError
-from nram.training import checkpoint, trainer
+from nram.training import trainer
 from nram.training.config import TrainConfig
 from nram.training.run_folder import RunFolder
 from nram.training.settings import load_config
@@ -148,8 +149,8 @@ def kill_at(monkeypatch):
         append(run, row)
         moment()
 
-    monkeypatch.setattr(checkpoint.os, "fsync", fsync)
-    monkeypatch.setattr(checkpoint.os, "replace", replacing)
+    monkeypatch.setattr(files.os, "fsync", fsync)
+    monkeypatch.setattr(files.os, "replace", replacing)
     monkeypatch.setattr(RunFolder, "append_metrics", append_metrics)
 
     def arm(count: int) -> None:

@@ -51,8 +51,8 @@ def extract_run(
         found = extract_lstm(controller, wiring, task, step_limit=task.step_limit)
         program = found.program
         note = (
-            f"LSTM merged into an automaton of size {len(program.states)}, the same on {found.instances_compared} fresh instances "
-            f"up to n = {found.largest_complexity}"
+            f"LSTM merged into a finite automaton ({size_of(program)}), the same on {found.instances_compared} fresh "
+            f"instances up to n = {found.largest_complexity}"
         )
     else:
         program = extract_table(controller, wiring)

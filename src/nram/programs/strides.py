@@ -219,9 +219,10 @@ def observed_strides(program: Program, rows: Sequence[Row]) -> list[int | None]:
     """By how much each register changes in a round of these rows, on average, where that is always the same."""
     rng = Random(0)
     size = 1009
+    memory = rng.choices(range(size), k=size)
     seen: list[set[int]] = [set() for _ in program.registers]
     for _ in range(3):
-        machine = Machine(program, [rng.randrange(size) for _ in range(size)])
+        machine = Machine(program, memory)
         before = machine.registers = [rng.randrange(size) for _ in program.registers]
         for number in range(WARM_UP + OBSERVED):
             if number == WARM_UP:  # by now registers that follow others at a distance are on their lines
