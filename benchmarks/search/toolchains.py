@@ -115,9 +115,9 @@ class CStructure(ctypes.Structure):
 
 
 class CInstances(ctypes.Structure):
-    _fields_ = [
-        (name, ctypes.c_void_p) for name in ("starts", "sizes", "limits", "cells", "wanted", "cell_counts")
-    ] + [(name, ctypes.c_int64) for name in ("total", "memory_width", "cells_width")]
+    _fields_ = [(name, ctypes.c_void_p) for name in ("starts", "sizes", "limits", "cells", "wanted", "cell_counts")] + [
+        (name, ctypes.c_int64) for name in ("total", "memory_width", "cells_width")
+    ]
 
 
 class CResult(ctypes.Structure):
@@ -161,9 +161,7 @@ class WithC:
         if refused:
             sys.exit("kernel.c has no room for this structure")
         self.unchanged = result.unchanged
-        return Ending(
-            bool(result.fits), result.candidates, result.runs, result.best, result.active, genes.tobytes()
-        )
+        return Ending(bool(result.fits), result.candidates, result.runs, result.best, result.active, genes.tobytes())
 
 
 @contextmanager
@@ -261,7 +259,9 @@ def main() -> None:
         print(json.dumps({"equal_chains": equal, "options": OPTIONS, "speed": speed, "numba_seconds": compiling}))
         return
     print(f"{equal} chains gave the same table, counts and cost in both\n")
-    print("| | candidates | unchanged | runs of an instance per other | Numba, thousand/s | C, thousand/s | C / Numba |")
+    print(
+        "| | candidates | unchanged | runs of an instance per other | Numba, thousand/s | C, thousand/s | C / Numba |"
+    )
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for row in speed:
         print(

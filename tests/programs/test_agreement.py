@@ -21,7 +21,7 @@ from nram.machine.soft import Options, start_soft
 from nram.machine.table import TableController, table_controller
 from nram.modules import MODULE_NAMES, select_modules
 from nram.programs import Ending, Program, execute, from_text, interpret
-from nram.programs.extract import extract_table
+from nram.programs.extract.table import extract_table
 from nram.programs.library import ZooEntry, zoo_entries, zoo_weights
 from nram.programs.simplify import simplify
 from nram.tasks import get_task

@@ -16,9 +16,9 @@ from llvmlite import binding
 
 from nram.errors import UsageError
 from nram.programs import Program, from_text
-from nram.programs.aot import compile_program, shared_library
-from nram.programs.c_source import symbol_for, to_c, to_header
 from nram.programs.interpret import Ending, interpret
+from nram.programs.native.aot import compile_program, shared_library
+from nram.programs.native.c_source import symbol_for, to_c, to_header
 from nram.tasks.base import StepLimit
 
 GCC = shutil.which("gcc")

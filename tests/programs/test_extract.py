@@ -13,7 +13,7 @@ from nram.errors import UsageError
 from nram.machine import Wiring, run_hard
 from nram.modules import MODULE_NAMES, select_modules
 from nram.programs import Output, Register, interpret
-from nram.programs.extract import extract_table, row_of
+from nram.programs.extract.table import extract_table, row_of
 
 PAPER = select_modules(MODULE_NAMES)
 FEW = select_modules(["WRITE", "READ", "INC", "READ", "LESS-THAN", "WRITE", "ZERO"])

@@ -16,8 +16,8 @@ from nram.machine import Wiring, run_hard
 from nram.machine.controllers import LSTM, Dense
 from nram.modules import MODULE_NAMES, select_modules
 from nram.programs import interpret
-from nram.programs.extract_lstm import extract_lstm
-from nram.programs.lstm_runs import Recorder
+from nram.programs.extract.lstm import extract_lstm
+from nram.programs.extract.lstm_runs import Recorder
 from nram.programs.simplify import simplify
 from nram.tasks import get_task
 from nram.tasks.base import StepLimit, Task

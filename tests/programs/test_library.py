@@ -52,8 +52,8 @@ def test_a_program_is_right_under_every_limit(entry: ZooEntry):
 
 @every_entry
 def test_the_shipped_weights_give_the_shipped_program(entry: ZooEntry):
-    from nram.programs.extract import extract_table
-    from nram.programs.specialise import specialise
+    from nram.programs.extract.table import extract_table
+    from nram.programs.simplify.specialise import specialise
     from nram.training.member import wiring_of
     from nram.training.run_folder import load_weights
 

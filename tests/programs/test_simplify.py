@@ -17,7 +17,7 @@ from nram.programs.simplify import simplify, size_of
 from nram.programs.simplify.conditions import decision_list
 from nram.programs.simplify.facts import output_mask
 from nram.programs.simplify.rules import RULES, Pattern, Rule
-from nram.programs.specialise import specialise
+from nram.programs.simplify.specialise import specialise
 from nram.programs.text import table_to_text
 from nram.tasks import get_task
 

@@ -1,4 +1,4 @@
-"""`nram bench`: how fast is the training step, and how fast are programs?"""
+"""`nram bench`: how fast are the training step, programs, and the search for them?"""
 
 import sys
 
@@ -50,6 +50,17 @@ def add_parser(verbs) -> None:
     add_json(programs)
     programs.set_defaults(run=run_programs)
 
+    search = subjects.add_parser(
+        "search",
+        help="candidates a second of the search beside plain loops",
+        description="Candidates a second on one core of the search's annealer, on copy and permutation, beside plain "
+        "loops that make a program of every candidate and run it as machine code or by the reference interpreter, in "
+        "the same run.",
+    )
+    search.add_argument("--seconds", type=positive, default=3, help="of each measurement (default: %(default)s)")
+    add_json(search)
+    search.set_defaults(run=run_search)
+
 
 def run(arguments) -> int:
     from nram.errors import UsageError
@@ -98,7 +109,7 @@ def run(arguments) -> int:
 
 
 def run_programs(arguments) -> int:
-    from nram.programs.speed import QUICK, Sizes, measure
+    from nram.programs.native.speed import QUICK, Sizes, measure
 
     sizes = QUICK if arguments.quick else Sizes()
     result = measure(sizes, lambda what: print(f"measuring {what}", file=sys.stderr, flush=True))
@@ -132,5 +143,30 @@ def run_programs(arguments) -> int:
     print(
         "\nThe step is the same code for every M. Nearby cells stay in the processor's cache; cells far away do not "
         "once the\nmemory outgrows it, and what grows then is the time of the cache."
+    )
+    return 0
+
+
+def run_search(arguments) -> int:
+    from nram.search.speed import measure
+
+    result = measure(arguments.seconds, lambda what: print(f"measuring {what}", file=sys.stderr, flush=True))
+    if arguments.json:
+        print_json(result)
+        return 0
+    print(f"candidates a second on one core, {result['processor']}\n")
+    heading = ["", "", "annealer", "unchanged", "evaluated", "plain, native", "x", "plain, interpreter", "x"]
+    rows = [heading]
+    for row in result["tasks"]:
+        rates = [f"{row['candidates_per_s']:.0f}", f"{row['unchanged']:.0%}", f"{row['evaluated_per_s']:.0f}"]
+        for name in ("native", "interpreter"):
+            rates += [f"{row[f'{name}_per_s']:.0f}", f"{row[f'times_{name}']:.0f}"]
+        rows.append([row["task"], row["structure"], *rates])
+    print(table(rows))
+    print(
+        "\nA candidate is one proposed change of one row. Unchanged: recognised as doing what the program before did,"
+        "\nso that nothing is run; the others are evaluated. The plain loops make a program of every candidate and run"
+        f"\nit on {result['instances_of_plain_loops']} instances, as machine code compiled for it or by the "
+        "interpreter; x is how many times faster the annealer is."
     )
     return 0

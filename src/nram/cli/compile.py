@@ -34,7 +34,7 @@ def run(arguments) -> int:
 
     program = load_program(arguments.program)
 
-    from nram.programs.aot import compile_program
+    from nram.programs.native.aot import compile_program
 
     files = compile_program(program, arguments.emit, arguments.out, arguments.name)
     if arguments.json:

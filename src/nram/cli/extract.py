@@ -40,8 +40,8 @@ def run(arguments) -> int:
 
     folder = RunFolder.open(arguments.path)
     folder.member_file(arguments.member)  # a refusal need not wait for JAX
+    from nram.programs.extract.from_run import extract_run
     from nram.programs.files import save_program, to_json
-    from nram.programs.from_run import extract_run
     from nram.programs.text import table_to_text
     from nram.runtime import prepare_devices
 

@@ -27,7 +27,7 @@ def run(arguments) -> int:
     from nram.programs.files import save_program, to_json
     from nram.programs.library import load_program
     from nram.programs.simplify import simplify, size_of
-    from nram.programs.specialise import specialise
+    from nram.programs.simplify.specialise import specialise
     from nram.programs.text import table_to_text
     from nram.tasks import get_task
 

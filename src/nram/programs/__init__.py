@@ -1,11 +1,11 @@
 """Programs: what trained machines become. Everything here works on integers; only `extract` imports JAX.
 
-ir         what a program is
-text       the form for people, and `files` the form for programs
-interpret  the reference interpreter; `native` machine code and `aot` files of it; `execute` chooses
+ir         what a program is, and `check` what makes it well-formed
+text       the form for people, and `files` the form for programs; `library` programs by name
+interpret  the reference interpreter; `native` machine code; `execute` runs either on a user's `memory`
 extract    from a trained controller to a program
 simplify   the same program, shorter
-verify     what can be shown of it: `exhaustive`, `symbolic`, `random`
+verify     what can be shown of it
 """
 
 from nram.programs.execute import Result, execute

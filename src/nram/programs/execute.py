@@ -32,7 +32,7 @@ def execute(
     limit = check_max_steps(max_steps, cells.shape[-1])
     batch = cells if cells.ndim == 2 else cells[None]
     if engine == "native":
-        from nram.programs.native import compiled
+        from nram.programs.native.jit import compiled
 
         registers, steps, halted = compiled(program).run_batch(batch, limit)
     elif engine == "python":

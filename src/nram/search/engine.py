@@ -15,7 +15,7 @@ import numpy as np
 
 from nram.programs.ir import Program
 from nram.programs.simplify import simplify
-from nram.programs.specialise import visited_places
+from nram.programs.simplify.specialise import visited_places
 from nram.search.instances import Pool
 from nram.search.kernel import judge, random_genes, run_chain
 from nram.search.schedule import STRUCTURES, Chain, round_of_chains

@@ -18,9 +18,9 @@ from typing import Any
 
 from llvmlite import ir
 
-from nram.programs.flow import Decision, Flow, RowName, known_before, tests_of
 from nram.programs.ir import MODULES, Constant, Output, Program, Register, Row, Value
 from nram.programs.memory import LARGEST_SIZE
+from nram.programs.native.flow import Decision, Flow, RowName, known_before, tests_of
 
 I1, I8, I32, I64, POINTER = ir.IntType(1), ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.PointerType()
 ENDING = ir.LiteralStructType([I64, I32])
@@ -260,8 +260,8 @@ class Advance:
 
 def build_advance(module: ir.Module, program: Program) -> ir.Function:
     """The function of a program: code for every row, with loops; for large programs a walk through tables."""
-    from nram.programs.strides import add_loops
-    from nram.programs.tables import build_table_walk
+    from nram.programs.native.strides import add_loops
+    from nram.programs.native.tables import build_table_walk
 
     if program.rows * len(program.registers) > LARGEST_TABLE:
         return build_table_walk(module, program)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from nram.programs.ir import Program
 from nram.programs.simplify import Size, simplify, size_of
-from nram.programs.specialise import specialise
+from nram.programs.simplify.specialise import specialise
 from nram.tasks import get_task
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def extract_run(
 ) -> Extraction:
     """Extract a member's program and simplify it."""
     from nram.machine.controllers import LSTM
-    from nram.programs.extract import extract_table
+    from nram.programs.extract.table import extract_table
     from nram.training.member import wiring_of
 
     config = folder.config
@@ -45,7 +45,7 @@ def extract_run(
     wiring = wiring_of(config.machine)
     note = None
     if isinstance(controller, LSTM):
-        from nram.programs.extract_lstm import extract_lstm
+        from nram.programs.extract.lstm import extract_lstm
 
         on_note("the controller is an LSTM: looking for a finite automaton that does the same")
         found = extract_lstm(controller, wiring, task, step_limit=task.step_limit)

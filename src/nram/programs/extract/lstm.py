@@ -27,11 +27,11 @@ from nram.machine.controllers import LSTM
 from nram.machine.hard import run_hard
 from nram.machine.wiring import Wiring
 from nram.programs.execute import execute
-from nram.programs.extract import register_names
+from nram.programs.extract.lstm_runs import Recorder, Run
+from nram.programs.extract.merging import Automaton, flag_facts, learn
+from nram.programs.extract.table import register_names
 from nram.programs.interpret import Step, trace
 from nram.programs.ir import MAX_STATES, Program, describe
-from nram.programs.lstm_runs import Recorder, Run
-from nram.programs.merging import Automaton, flag_facts, learn
 from nram.programs.simplify.circuit import normal_form
 from nram.programs.text import row_to_text
 from nram.tasks.base import Instance, StepLimit, Task

@@ -21,11 +21,11 @@ from llvmlite import ir
 
 from nram.errors import NramError, UsageError
 from nram.files import write_atomically
-from nram.programs.c_source import BAD_CELL, REFUSALS, symbol_for, to_c, to_header
 from nram.programs.ir import Program
-from nram.programs.llvm import HALTED, I1, I32, I64, POINTER, START, build_advance, element
 from nram.programs.memory import LARGEST_SIZE, LEAST_SIZE
-from nram.programs.native import optimised, parsed, target_machine
+from nram.programs.native.c_source import BAD_CELL, REFUSALS, symbol_for, to_c, to_header
+from nram.programs.native.jit import optimised, parsed, target_machine
+from nram.programs.native.llvm import HALTED, I1, I32, I64, POINTER, START, build_advance, element
 
 Form = Literal["object", "shared", "c", "llvm"]
 FORMS: tuple[Form, ...] = get_args(Form)

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
+from nram.programs.extract.lstm_runs import Choice, Flags, Run
 from nram.programs.ir import Register, Row
-from nram.programs.lstm_runs import Choice, Flags, Run
 from nram.programs.simplify.circuit import Body, normal_form, registers_used
 from nram.programs.simplify.facts import NOT_ZERO, ZERO, Facts
 

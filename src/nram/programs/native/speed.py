@@ -22,7 +22,7 @@ from nram.programs.interpret import interpret
 from nram.programs.ir import Program
 from nram.programs.library import zoo_entries
 from nram.programs.memory import default_max_steps
-from nram.programs.native import Job, compiled
+from nram.programs.native.jit import Job, compiled
 from nram.programs.text import from_text
 from nram.tasks import get_task
 

@@ -20,10 +20,10 @@ from typing import Any, Literal, NamedTuple
 
 from llvmlite import ir
 
-from nram.programs.flow import Decision, Flow, RowName
 from nram.programs.interpret import Machine
 from nram.programs.ir import Program, Row
-from nram.programs.llvm import I1, I32, I64, Advance, Instructions, carry_out
+from nram.programs.native.flow import Decision, Flow, RowName
+from nram.programs.native.llvm import I1, I32, I64, Advance, Instructions, carry_out
 
 LARGEST_STRIDE = 8
 WARM_UP, OBSERVED = 3, 12  # rounds; registers that take turns do so with a period that divides the second

@@ -11,7 +11,7 @@ import numpy as np
 from llvmlite import binding, ir
 
 from nram.programs.ir import Program
-from nram.programs.llvm import HALTED, START, add_batch, build_advance
+from nram.programs.native.llvm import HALTED, START, add_batch, build_advance
 
 OPERATIONS_AT_ONCE = 1 << 26
 """Between two looks at Ctrl-C: a fraction of a second, a few seconds when every step misses the cache."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from nram.machine.controllers import LSTM
 from nram.machine.wiring import Wiring
-from nram.programs.extract import row_of
+from nram.programs.extract.table import row_of
 from nram.programs.ir import Row
 
 Flags = tuple[bool, ...]  # of each register, whether it is 0

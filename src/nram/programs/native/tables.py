@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from nram.programs.flow import Decision, decide, tests_of
 from nram.programs.ir import MODULES, Constant, Output, Program, Register, Row, Value
-from nram.programs.llvm import HALTED, I8, I32, I64, START, Instructions, declare_advance, element, ending_of
+from nram.programs.native.flow import Decision, decide, tests_of
+from nram.programs.native.llvm import HALTED, I8, I32, I64, START, Instructions, declare_advance, element, ending_of
 
 MODULE_NUMBERS = {name: number for number, name in enumerate(MODULES)}
 NUMBERS = 3  # slots for 0, 1 and 2

@@ -1,0 +1,224 @@
+"""Measuring the search: candidates a second on one core, beside plain loops over the same candidates, in one run.
+
+A candidate is one proposed change of one row of the table. The chain recognises about half of its candidates as
+programs that do just what the one before did (the change concerns what is not used) and runs nothing for them; the
+others are evaluated. The plain loops propose changes in the same way, but make a `Program` of every candidate and run
+it on the instances with which a chain starts: as machine code, compiled for every candidate, or by the interpreter.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from llvmlite import binding
+
+from nram.programs.interpret import interpret
+from nram.programs.ir import Program
+from nram.programs.native.jit import CompiledProgram
+from nram.programs.simplify.specialise import visited_places
+from nram.search.instances import Pool, task_pool
+from nram.search.kernel import (
+    ACTIVE_AT_FIRST,
+    NOT_HALTING,
+    _mutate,
+    compile_row,
+    random_genes,
+    run_chain,
+)
+from nram.search.structure import Structure
+from nram.tasks import get_task
+from nram.tasks.base import Instance
+
+HOT, COLD = 0.3, 0.1
+CHAIN = 1_000_000  # candidates of a chain, unless it finds a program earlier
+SAMPLED_AT = (0.3, 0.17, 0.1)  # temperatures of the tables on which unchanged candidates are counted
+SAMPLED_AFTER = 50_000  # candidates
+SAMPLES = 2_000  # of each table
+
+WORKLOAD = (("copy", Structure(3, 1)), ("permutation", Structure(3, 2)))
+
+Costs = Callable[[Program, Sequence[Instance]], list[float]]
+
+
+class ChainSpeed(NamedTuple):
+    candidates: int
+    runs: int
+    seconds: float
+
+
+def measure(seconds: float, progress: Callable[[str], None]) -> dict[str, Any]:
+    """Every task of the workload, each way for so many seconds."""
+    workload = []
+    for task, structure in WORKLOAD:
+        progress(f"{task}, {structure}")
+        workload.append(measure_task(task, structure, seconds))
+    return {"processor": binding.get_host_cpu_name(), "instances_of_plain_loops": ACTIVE_AT_FIRST, "tasks": workload}
+
+
+def measure_task(task: str, structure: Structure, seconds: float) -> dict[str, Any]:
+    pool = task_pool(get_task(task), 0)
+    chain = time_chains(structure, pool, seconds)
+    rate = chain.candidates / chain.seconds
+    unchanged = unchanged_share(structure, pool)
+    result: dict[str, Any] = {
+        "task": task,
+        "structure": str(structure),
+        "candidates_per_s": rate,
+        "unchanged": unchanged,
+        "evaluated_per_s": rate * (1 - unchanged),
+        "runs_per_s": chain.runs / chain.seconds,
+    }
+    for name, costs in (("native", native_costs), ("interpreter", interpreted_costs)):
+        plain = time_plain_loop(structure, pool, costs, seconds)
+        result[f"{name}_per_s"] = plain
+        result[f"times_{name}"] = rate / plain
+    return result
+
+
+# ---- the chain
+
+
+def anneal(structure: Structure, pool: Pool, genes: np.ndarray, seed: int, budget: int, hot: float, cold: float) -> Any:
+    """A chain as the search runs it, on `genes` in place."""
+    return run_chain(
+        seed,
+        structure.codes,
+        structure.arity,
+        structure.registers,
+        structure.states,
+        genes,
+        *pool.arrays,
+        budget,
+        hot,
+        cold,
+        0.0,
+        False,
+        np.zeros(4),
+    )
+
+
+def start_of(structure: Structure, seed: int) -> np.ndarray:
+    genes = np.zeros((structure.rows, structure.width), np.int16)
+    random_genes(seed, structure.codes, structure.registers, structure.states, genes)
+    return genes
+
+
+def time_chains(structure: Structure, pool: Pool, seconds: float) -> ChainSpeed:
+    """Chains from seeds 1, 2, 3 and so on, until the time is over."""
+    anneal(structure, pool, start_of(structure, 1), 1, 1, HOT, COLD)  # compiled, or loaded, before the clock starts
+    candidates = runs = seed = 0
+    passed = 0.0
+    while passed < seconds:
+        seed += 1
+        genes = start_of(structure, seed)
+        began = time.process_time()
+        _, tried, ran, _, _ = anneal(structure, pool, genes, seed, CHAIN, HOT, COLD)
+        passed += time.process_time() - began
+        candidates, runs = candidates + tried, runs + ran
+    return ChainSpeed(candidates, runs, passed)
+
+
+def unchanged_share(structure: Structure, pool: Pool, samples: int = SAMPLES) -> float:
+    """How many of the changes proposed to tables on a chain's way leave the program as it is."""
+    generator = np.random.default_rng(0)
+    same = 0
+    for seed, temperature in enumerate(SAMPLED_AT, 1):
+        table = start_of(structure, seed)
+        anneal(structure, pool, table, seed, SAMPLED_AFTER, temperature, temperature)
+        visited = visited_rows(structure.program(table), spread(pool))
+        state = np.array([seed], np.uint64)
+        for _ in range(samples):
+            # One change in sixteen may concern a row that no run visits, as in the chain.
+            rows = visited if generator.integers(16) else range(structure.rows)
+            row = int(generator.choice(rows))
+            changed = table.copy()
+            _mutate(state, structure.codes, structure.arity, structure.registers, structure.states, changed, row)
+            same += row_meaning(structure, changed[row]) == row_meaning(structure, table[row])
+    return same / (samples * len(SAMPLED_AT))
+
+
+def row_meaning(structure: Structure, genes: np.ndarray) -> tuple[bytes, bool, bytes]:
+    """What a row does: its live operations, whether it halts, and if not what it leaves behind."""
+    count = len(structure.codes)
+    code = np.zeros((count, 4), np.int16)
+    length = compile_row(structure.codes, structure.arity, structure.registers, genes, code, np.zeros(count, np.bool_))
+    halts = bool(genes[-2])
+    return code[:length].tobytes(), halts, b"" if halts else genes[3 * count :].tobytes()
+
+
+def visited_rows(program: Program, instances: Sequence[Instance]) -> list[int]:
+    """The numbers of the table's rows through which the runs go."""
+    places = set().union(*(visited_places(program, instance, instance.steps) for instance in instances))
+    registers = len(program.registers)
+    return sorted((state << registers) + sum(zero << r for r, zero in enumerate(flags)) for state, flags in places)
+
+
+def spread(pool: Pool) -> Sequence[Instance]:
+    """As many instances as a chain has in play at first, of all sizes."""
+    return pool.instances[:: max(1, len(pool) // ACTIVE_AT_FIRST)][:ACTIVE_AT_FIRST]
+
+
+# ---- plain loops
+
+
+def time_plain_loop(structure: Structure, pool: Pool, costs: Costs, seconds: float) -> float:
+    """Candidates a second of annealing written down plainly."""
+    loop = PlainLoop(structure, pool, costs)
+    loop.step()
+    began = time.process_time()
+    tried = 0
+    while time.process_time() - began < seconds:
+        loop.step()
+        tried += 1
+    return tried / (time.process_time() - began)
+
+
+class PlainLoop:
+    """Change a row, make a program, run it on all instances, take it or leave it."""
+
+    def __init__(self, structure: Structure, pool: Pool, costs: Costs, seed: int = 1):
+        self.structure = structure
+        self.costs = costs
+        self.instances = spread(pool)
+        self.genes = start_of(structure, seed)
+        self.total = self._judge(self.genes)
+        self.generator = np.random.default_rng(seed)
+        self.state = np.array([seed], np.uint64)
+
+    def step(self) -> None:
+        shape = self.structure
+        changed = self.genes.copy()
+        row = int(self.generator.integers(shape.rows))
+        _mutate(self.state, shape.codes, shape.arity, shape.registers, shape.states, changed, row)
+        total = self._judge(changed)
+        if total <= self.total - HOT * math.log(1 - self.generator.random()):
+            self.genes, self.total = changed, total
+
+    def _judge(self, genes: np.ndarray) -> float:
+        return sum(self.costs(self.structure.program(genes), self.instances))
+
+
+def native_costs(program: Program, instances: Sequence[Instance]) -> list[float]:
+    """By machine code made for this program."""
+    code = CompiledProgram(program)
+    costs = []
+    for instance in instances:
+        batch = np.array([instance.input], np.int32)
+        _, _, halted = code.run_batch(batch, instance.steps)
+        costs.append(_cost(instance, batch[0], bool(halted[0])))
+    return costs
+
+
+def interpreted_costs(program: Program, instances: Sequence[Instance]) -> list[float]:
+    """By the reference interpreter."""
+    endings = [interpret(program, instance.input, instance.steps) for instance in instances]
+    return [_cost(one, end.memory, end.halted) for one, end in zip(instances, endings, strict=True)]
+
+
+def _cost(instance: Instance, memory: Any, halted: bool) -> float:
+    wrong = sum(memory[cell] != instance.output[cell] for cell in instance.cells)
+    return wrong / len(instance.cells) + (0 if halted else NOT_HALTING)
