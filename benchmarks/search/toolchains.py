@@ -127,11 +127,11 @@ class CResult(ctypes.Structure):
 
 
 class WithC:
-    """The chain of kernel.c. `unchanged` is how many candidates of the last one were recognised as unchanged."""
+    """The chain of kernel.c. `last` is what it said of the last one."""
 
     def __init__(self, library: Path):
         self.function = ctypes.CDLL(str(library)).run_chain
-        self.unchanged = 0
+        self.last = CResult()
 
     def __call__(self, job: Job) -> Ending:
         genes, shape, arrays, result = job.genes.copy(), job.structure, job.arrays, CResult()
@@ -160,7 +160,7 @@ class WithC:
         )
         if refused:
             sys.exit("kernel.c has no room for this structure")
-        self.unchanged = result.unchanged
+        self.last = result
         return Ending(bool(result.fits), result.candidates, result.runs, result.best, result.active, genes.tobytes())
 
 
@@ -215,9 +215,11 @@ def measure_speed(c: WithC, task: str, structure: Structure, chains: int, budget
         job = job_for(task, structure, seed, budget)
         for name, call in calls.items():
             began = time.process_time()
-            ending = call(job)
+            call(job)
             seconds[name] += time.process_time() - began
-        candidates, runs, unchanged = candidates + ending.candidates, runs + ending.runs, unchanged + c.unchanged
+        candidates += c.last.candidates
+        runs += c.last.runs
+        unchanged += c.last.unchanged
     return {
         "task": task,
         "structure": str(structure),

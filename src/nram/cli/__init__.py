@@ -10,10 +10,26 @@ import sys
 from typing import NoReturn
 
 from nram import __version__
-from nram.cli import bench, compile, draw, eval, extract, run, sample, show, simplify, tasks, trace, train, verify, zoo
+from nram.cli import (
+    bench,
+    compile,
+    draw,
+    eval,
+    extract,
+    run,
+    sample,
+    search,
+    show,
+    simplify,
+    tasks,
+    trace,
+    train,
+    verify,
+    zoo,
+)
 from nram.errors import NramError
 
-VERBS = (tasks, sample, train, eval, extract, simplify, verify, show, run, trace, draw, compile, zoo, bench)
+VERBS = (tasks, sample, train, search, eval, extract, simplify, verify, show, run, trace, draw, compile, zoo, bench)
 
 
 class _Parser(argparse.ArgumentParser):

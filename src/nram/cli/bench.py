@@ -54,8 +54,8 @@ def add_parser(verbs) -> None:
         "search",
         help="candidates a second of the search beside plain loops",
         description="Candidates a second on one core of the search's annealer, on copy and permutation, beside plain "
-        "loops that make a program of every candidate and run it as machine code or by the reference interpreter, in "
-        "the same run.",
+        "loops that run every candidate on all instances, by the same evaluator, as machine code or by the reference "
+        "interpreter, in the same run.",
     )
     search.add_argument("--seconds", type=positive, default=3, help="of each measurement (default: %(default)s)")
     add_json(search)
@@ -155,18 +155,18 @@ def run_search(arguments) -> int:
         print_json(result)
         return 0
     print(f"candidates a second on one core, {result['processor']}\n")
-    heading = ["", "", "annealer", "unchanged", "evaluated", "plain, native", "x", "plain, interpreter", "x"]
-    rows = [heading]
+    rows = [["", "", "annealer", "unchanged", "evaluated", "plain evaluator", "plain native", "plain interpreter"]]
     for row in result["tasks"]:
         rates = [f"{row['candidates_per_s']:.0f}", f"{row['unchanged']:.0%}", f"{row['evaluated_per_s']:.0f}"]
-        for name in ("native", "interpreter"):
-            rates += [f"{row[f'{name}_per_s']:.0f}", f"{row[f'times_{name}']:.0f}"]
+        for name in ("evaluator", "native", "interpreter"):
+            rates.append(f"{row[f'{name}_per_s']:.0f} (1/{row[f'times_{name}']:.0f})")
         rows.append([row["task"], row["structure"], *rates])
     print(table(rows))
     print(
-        "\nA candidate is one proposed change of one row. Unchanged: recognised as doing what the program before did,"
-        "\nso that nothing is run; the others are evaluated. The plain loops make a program of every candidate and run"
-        f"\nit on {result['instances_of_plain_loops']} instances, as machine code compiled for it or by the "
-        "interpreter; x is how many times faster the annealer is."
+        "\nA candidate is one proposed change of one row. Unchanged: it does what the program before did, so nothing is"
+        "\nrun; the others are evaluated. The plain loops, in Python, run every candidate on "
+        f"{result['instances_of_plain_loops']} instances: by the\nannealer's evaluator without its tricks, as a "
+        "program compiled to machine code, and as a program in the reference\ninterpreter. In brackets: their speed, "
+        "the annealer's being 1."
     )
     return 0

@@ -80,7 +80,7 @@ def _train(arguments, folder, config) -> dict:
             print(f"nram train: {difference}: the result may differ from an uninterrupted run's", file=sys.stderr)
     else:
         folder = folder.create(folder.path, config, arguments.words, device_name(devices))
-    with folder.locked(), progress_display(config, folder.path, devices) as display, _interruptible() as stopping:
+    with folder.locked(), progress_display(config, folder.path, devices) as display, interruptible() as stopping:
         return train(folder, config, devices, on_report=display.report, on_note=display.note, stopping=stopping)
 
 
@@ -119,7 +119,7 @@ def _list_settings(arguments) -> int:
     return 0
 
 
-class _interruptible:
+class interruptible:
     """The first Ctrl-C (or SIGTERM) asks the run to save and stop, the second stops it at once."""
 
     def __enter__(self):

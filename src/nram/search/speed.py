@@ -2,8 +2,9 @@
 
 A candidate is one proposed change of one row of the table. The chain recognises about half of its candidates as
 programs that do just what the one before did (the change concerns what is not used) and runs nothing for them; the
-others are evaluated. The plain loops propose changes in the same way, but make a `Program` of every candidate and run
-it on the instances with which a chain starts: as machine code, compiled for every candidate, or by the interpreter.
+others are evaluated. The plain loops propose changes in the same way, and run every candidate on as many instances as
+a chain starts with: by the annealer's evaluator without its tricks, called from Python; or as a `Program`, by machine
+code compiled for it or by the reference interpreter.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from nram.search.kernel import (
     NOT_HALTING,
     _mutate,
     compile_row,
+    judge,
     random_genes,
     run_chain,
 )
@@ -35,13 +37,14 @@ from nram.tasks.base import Instance
 
 HOT, COLD = 0.3, 0.1
 CHAIN = 1_000_000  # candidates of a chain, unless it finds a program earlier
-SAMPLED_AT = (0.3, 0.17, 0.1)  # temperatures of the tables on which unchanged candidates are counted
-SAMPLED_AFTER = 50_000  # candidates
-SAMPLES = 2_000  # of each table
+HALF_WAY = 0.17  # the temperature
+ON_THE_WAY = 50_000  # candidates until a table is like those of a chain at some temperature
+SAMPLES = 2_000  # changes of such a table, to see how many leave the program as it is
 
 WORKLOAD = (("copy", Structure(3, 1)), ("permutation", Structure(3, 2)))
 
-Costs = Callable[[Program, Sequence[Instance]], list[float]]
+Judge = Callable[[Structure, np.ndarray, Pool], float]
+"""A table's cost on all instances of a pool."""
 
 
 class ChainSpeed(NamedTuple):
@@ -72,8 +75,8 @@ def measure_task(task: str, structure: Structure, seconds: float) -> dict[str, A
         "evaluated_per_s": rate * (1 - unchanged),
         "runs_per_s": chain.runs / chain.seconds,
     }
-    for name, costs in (("native", native_costs), ("interpreter", interpreted_costs)):
-        plain = time_plain_loop(structure, pool, costs, seconds)
+    for name, judged in PLAIN_LOOPS.items():
+        plain = time_plain_loop(structure, pool, judged, seconds)
         result[f"{name}_per_s"] = plain
         result[f"times_{name}"] = rate / plain
     return result
@@ -107,6 +110,12 @@ def start_of(structure: Structure, seed: int) -> np.ndarray:
     return genes
 
 
+def table_on_the_way(structure: Structure, pool: Pool, seed: int, temperature: float) -> np.ndarray:
+    genes = start_of(structure, seed)
+    anneal(structure, pool, genes, seed, ON_THE_WAY, temperature, temperature)
+    return genes
+
+
 def time_chains(structure: Structure, pool: Pool, seconds: float) -> ChainSpeed:
     """Chains from seeds 1, 2, 3 and so on, until the time is over."""
     anneal(structure, pool, start_of(structure, 1), 1, 1, HOT, COLD)  # compiled, or loaded, before the clock starts
@@ -126,9 +135,9 @@ def unchanged_share(structure: Structure, pool: Pool, samples: int = SAMPLES) ->
     """How many of the changes proposed to tables on a chain's way leave the program as it is."""
     generator = np.random.default_rng(0)
     same = 0
-    for seed, temperature in enumerate(SAMPLED_AT, 1):
-        table = start_of(structure, seed)
-        anneal(structure, pool, table, seed, SAMPLED_AFTER, temperature, temperature)
+    temperatures = (HOT, HALF_WAY, COLD)
+    for seed, temperature in enumerate(temperatures, 1):
+        table = table_on_the_way(structure, pool, seed, temperature)
         visited = visited_rows(structure.program(table), spread(pool))
         state = np.array([seed], np.uint64)
         for _ in range(samples):
@@ -138,7 +147,7 @@ def unchanged_share(structure: Structure, pool: Pool, samples: int = SAMPLES) ->
             changed = table.copy()
             _mutate(state, structure.codes, structure.arity, structure.registers, structure.states, changed, row)
             same += row_meaning(structure, changed[row]) == row_meaning(structure, table[row])
-    return same / (samples * len(SAMPLED_AT))
+    return same / (samples * len(temperatures))
 
 
 def row_meaning(structure: Structure, genes: np.ndarray) -> tuple[bytes, bool, bytes]:
@@ -165,9 +174,9 @@ def spread(pool: Pool) -> Sequence[Instance]:
 # ---- plain loops
 
 
-def time_plain_loop(structure: Structure, pool: Pool, costs: Costs, seconds: float) -> float:
+def time_plain_loop(structure: Structure, pool: Pool, judged: Judge, seconds: float) -> float:
     """Candidates a second of annealing written down plainly."""
-    loop = PlainLoop(structure, pool, costs)
+    loop = PlainLoop(structure, pool, judged)
     loop.step()
     began = time.process_time()
     tried = 0
@@ -178,14 +187,14 @@ def time_plain_loop(structure: Structure, pool: Pool, costs: Costs, seconds: flo
 
 
 class PlainLoop:
-    """Change a row, make a program, run it on all instances, take it or leave it."""
+    """Change a row, run the program on all instances, take it or leave it. It begins half-way."""
 
-    def __init__(self, structure: Structure, pool: Pool, costs: Costs, seed: int = 1):
+    def __init__(self, structure: Structure, pool: Pool, judged: Judge, seed: int = 1):
         self.structure = structure
-        self.costs = costs
-        self.instances = spread(pool)
-        self.genes = start_of(structure, seed)
-        self.total = self._judge(self.genes)
+        self.judged = judged
+        self.pool = Pool(tuple(spread(pool)))
+        self.genes = table_on_the_way(structure, pool, seed, HALF_WAY)
+        self.total = judged(structure, self.genes, self.pool)
         self.generator = np.random.default_rng(seed)
         self.state = np.array([seed], np.uint64)
 
@@ -194,29 +203,44 @@ class PlainLoop:
         changed = self.genes.copy()
         row = int(self.generator.integers(shape.rows))
         _mutate(self.state, shape.codes, shape.arity, shape.registers, shape.states, changed, row)
-        total = self._judge(changed)
-        if total <= self.total - HOT * math.log(1 - self.generator.random()):
+        total = self.judged(shape, changed, self.pool)
+        if total <= self.total - HALF_WAY * math.log(1 - self.generator.random()):
             self.genes, self.total = changed, total
 
-    def _judge(self, genes: np.ndarray) -> float:
-        return sum(self.costs(self.structure.program(genes), self.instances))
+
+def by_evaluator(structure: Structure, genes: np.ndarray, pool: Pool) -> float:
+    """The cost by the annealer's own evaluator, every row and every instance anew."""
+    costs = np.zeros(len(pool))
+    judge(structure.codes, structure.arity, structure.registers, genes, *pool.arrays, costs)
+    return float(costs.sum())
 
 
-def native_costs(program: Program, instances: Sequence[Instance]) -> list[float]:
-    """By machine code made for this program."""
-    code = CompiledProgram(program)
-    costs = []
-    for instance in instances:
+def by_native_code(structure: Structure, genes: np.ndarray, pool: Pool) -> float:
+    """The cost by machine code made for this program."""
+    code = CompiledProgram(structure.program(genes))
+    total = 0.0
+    for instance in pool.instances:
         batch = np.array([instance.input], np.int32)
         _, _, halted = code.run_batch(batch, instance.steps)
-        costs.append(_cost(instance, batch[0], bool(halted[0])))
-    return costs
+        total += _cost(instance, batch[0], bool(halted[0]))
+    return total
 
 
-def interpreted_costs(program: Program, instances: Sequence[Instance]) -> list[float]:
-    """By the reference interpreter."""
-    endings = [interpret(program, instance.input, instance.steps) for instance in instances]
-    return [_cost(one, end.memory, end.halted) for one, end in zip(instances, endings, strict=True)]
+def by_interpreter(structure: Structure, genes: np.ndarray, pool: Pool) -> float:
+    """The cost by the reference interpreter."""
+    program = structure.program(genes)
+    total = 0.0
+    for instance in pool.instances:
+        ending = interpret(program, instance.input, instance.steps)
+        total += _cost(instance, ending.memory, ending.halted)
+    return total
+
+
+PLAIN_LOOPS: dict[str, Judge] = {
+    "evaluator": by_evaluator,
+    "native": by_native_code,
+    "interpreter": by_interpreter,
+}
 
 
 def _cost(instance: Instance, memory: Any, halted: bool) -> float:

@@ -7,11 +7,13 @@ from functools import cached_property
 
 import numpy as np
 
+from nram.errors import UsageError
 from nram.modules import MODULE_NAMES
 from nram.programs.ir import CONSTANTS as CONSTANT_MODULES
 from nram.programs.ir import MODULES, Constant, Operation, Output, Program, Register, Row, Value
 from nram.search.kernel import CODES, CONSTANTS, GENES_PER_OPERATION, WRITE
 
+MOST_REPEATS = 8
 MOST_ROWS = 64  # the kernel keeps the rows that a run visited as bits of one word
 
 
@@ -78,3 +80,55 @@ class Structure:
         new = tuple(value(number) for number in genes[updates : updates + self.registers])
         when = tuple(bool(index >> r & 1) for r in range(self.registers))
         return Row(when, tuple(operations), new, bool(genes[-2]), int(genes[-1]))
+
+
+def embed(program: Program) -> tuple[Structure, np.ndarray]:
+    """The smallest structure that can hold a program, and the table that stands for it there."""
+    registers, states = len(program.registers), len(program.states)
+    for repeats in range(1, MOST_REPEATS + 1):
+        structure = Structure(registers, repeats, states)
+        if structure.rows > MOST_ROWS:
+            raise UsageError(
+                f"{program.name} has {structure.rows} rows when its flags are spelled out, and at most {MOST_ROWS} can "
+                "be searched: 'nram simplify' may help"
+            )
+        tables = [_embed_row(structure, program, index) for index in range(structure.rows)]
+        rows = [table for table in tables if table is not None]
+        if len(rows) == len(tables):
+            return structure, np.array(rows, np.int16)
+    raise UsageError(
+        f"{program.name} has a row that needs the modules more than {MOST_REPEATS} times: simplify it first"
+    )
+
+
+def _embed_row(structure: Structure, program: Program, index: int) -> list[int] | None:
+    """The genes of one row, or None if its operations do not fit the structure's order."""
+    state, flags = divmod(index, 1 << structure.registers)
+    zero = tuple(bool(flags >> r & 1) for r in range(structure.registers))
+    row = program.states[state][program.row_for(state, zero)]
+    genes = [0, 0, 0] * len(structure.sequence)
+    outputs: list[int] = []  # the number of each operation's value
+    place = 0
+
+    def number(value: Value) -> int:
+        match value:
+            case Constant(literal):
+                return literal
+            case Register(register):
+                return CONSTANTS + register
+            case Output(output):
+                return outputs[output]
+
+    for operation in row.operations:
+        if operation.module in CONSTANT_MODULES:
+            outputs.append(CONSTANT_MODULES[operation.module])
+            continue
+        while place < len(structure.sequence) and structure.sequence[place] != operation.module:
+            place += 1
+        if place == len(structure.sequence):
+            return None
+        arguments = [number(argument) for argument in operation.arguments]
+        genes[3 * place : 3 * place + 3] = [arguments[0], arguments[-1], 1]
+        outputs.append(0 if operation.module == "WRITE" else CONSTANTS + structure.registers + place)
+        place += 1
+    return [*genes, *map(number, row.registers), int(row.halt), row.next_state]

@@ -1,0 +1,292 @@
+"""`nram search`: a program straight from examples, by search in the space of programs."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nram.cli.output import add_json, natural, positive, print_json
+from nram.errors import UsageError
+
+if TYPE_CHECKING:
+    from nram.programs import Program
+    from nram.search.engine import Outcome, Report
+    from nram.search.instances import Pool
+    from nram.search.structure import Structure
+    from nram.tasks.base import Instance, Task
+
+PLAIN_SECONDS = 5  # between two lines in a pipe
+
+
+def add_parser(verbs) -> None:
+    parser = verbs.add_parser(
+        "search",
+        help="find a program by search, without a network",
+        description="Find a program that solves a task, or fits a file of examples, by search in the space of "
+        "programs. Small structures are tried first, chains of candidates grow longer, and what a program that fits "
+        "gets wrong elsewhere joins the examples. Ctrl-C keeps the best so far.",
+        epilog="The same seed gives the same program, however many workers there are. The exit status is 1 if no "
+        "program was found: the best so far is then written and shown.",
+    )
+    parser.add_argument(
+        "source", metavar="TASK|FILE", help='a task, or a file with {"input": [...], "output": [...]} lines'
+    )
+    parser.add_argument("--budget", type=float, default=60.0, metavar="SECONDS", help="default: 60")
+    parser.add_argument("--candidates", type=positive, metavar="N", help="stop after so many, by whole rounds")
+    parser.add_argument("--seed", type=natural, default=0, metavar="S", help="default: 0")
+    parser.add_argument("--workers", type=positive, metavar="W", help="threads (default: one for each core)")
+    parser.add_argument("--out", type=Path, metavar="PROGRAM", help="default: NAME.nram in the current folder")
+    parser.add_argument("--resume", action="store_true", help="go on with the search that was saved beside --out")
+    parser.add_argument("--registers", type=positive, metavar="R", help="look only at programs of this structure")
+    parser.add_argument("--repeats", type=positive, metavar="K", help="how often a row may use each module")
+    parser.add_argument("--states", type=positive, metavar="S", help="states of the program")
+    parser.add_argument("--from", dest="start", metavar="PROGRAM", help="repair: begin at this program, stay near it")
+    parser.add_argument(
+        "--verify-budget", type=float, default=10.0, metavar="SECONDS", help="of each part of the verification; 0: none"
+    )
+    add_json(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments) -> int:
+    from nram.programs.files import save_program
+    from nram.search.engine import Search
+    from nram.search.state import Question, load_state, save_state
+
+    if arguments.budget <= 0:
+        raise UsageError(f"--budget {arguments.budget:g} leaves no time: give seconds above 0")
+    task, pool = _source(arguments)
+    structures, start = _structures(arguments)
+    name = task.name if task is not None else Path(arguments.source).stem
+    out = arguments.out or Path(f"{name}.nram")
+    saved = out.with_name(out.name + ".search")
+    fingerprint, place = start or (None, None)
+    question = Question(arguments.source, arguments.seed, structures, fingerprint)
+    if saved.exists() and not arguments.resume:
+        raise UsageError(f"{saved} holds a search already: go on with it by --resume, or choose another --out")
+    state = load_state(saved, question) if saved.exists() else None
+    search = Search(
+        pool,
+        _judges(task, arguments.seed),
+        seed=arguments.seed,
+        structures=structures,
+        start=place,
+        workers=arguments.workers or len(os.sched_getaffinity(0)),
+        seconds=arguments.budget,
+        most_candidates=arguments.candidates,
+        state=state,
+    )
+    from nram.cli.train import interruptible
+
+    with interruptible() as stopping, _Progress(name) as progress:
+        outcome = search.run(progress.report, lambda state: save_state(saved, question, state), stopping)
+    program = outcome.program or outcome.best
+    if program is None:
+        print("nram search: stopped before there was anything to keep", file=sys.stderr)
+        return 1
+    program = _with_card(arguments, program, task, name, outcome)
+    if outcome.program is not None:
+        saved.unlink(missing_ok=True)
+        return _found(arguments, program, task, outcome, out)
+    save_state(saved, question, outcome.state)
+    save_program(program, out)
+    return _not_found(arguments, program, pool.joined(outcome.state.counterexamples), outcome, out)
+
+
+# ---- what is asked for
+
+
+def _source(arguments) -> tuple[Task | None, Pool]:
+    from nram.search.instances import read_examples, task_pool
+    from nram.tasks import get_task, task_names
+
+    if arguments.source not in task_names() and Path(arguments.source).is_file():
+        return None, read_examples(Path(arguments.source))
+    task = get_task(arguments.source)
+    return task, task_pool(task, arguments.seed)
+
+
+def _structures(arguments) -> tuple[tuple[Structure, ...], tuple | None]:
+    """The structures to look at, and the place to begin in a repair."""
+    from nram.search.schedule import STRUCTURES
+    from nram.search.structure import MOST_ROWS, Structure, embed
+
+    if arguments.start is not None:
+        from nram.programs.library import load_program
+
+        program = load_program(arguments.start)
+        structure, genes = embed(program)
+        return (structure,), (program.fingerprint, (structure, genes))
+    given = (arguments.registers, arguments.repeats, arguments.states)
+    if given == (None, None, None):
+        return STRUCTURES, None
+    structure = Structure(arguments.registers or 3, arguments.repeats or 1, arguments.states or 1)
+    if structure.rows > MOST_ROWS:
+        raise UsageError(
+            f"{structure} has {structure.rows} rows: at most {MOST_ROWS} can be searched; use fewer registers"
+        )
+    return (structure,) * 4, None
+
+
+def _judges(task: Task | None, seed: int):
+    """What is asked of a program that fits: instances that speak against it."""
+    asked = [0]
+
+    def judge(program: Program) -> list[Instance]:
+        from nram.search.for_task import find_counterexamples
+
+        asked[0] += 1
+        return [] if task is None else find_counterexamples(program, task, 1000 * seed + asked[0])
+
+    return judge
+
+
+def _with_card(arguments, program: Program, task: Task | None, name: str, outcome: Outcome) -> Program:
+    from nram.runtime import versions
+
+    words = ["nram", "search", arguments.source, "--seed", str(arguments.seed)]
+    for option in ("registers", "repeats", "states", "candidates"):
+        if getattr(arguments, option) is not None:
+            words += [f"--{option}", str(getattr(arguments, option))]
+    if arguments.start is not None:
+        words += ["--from", arguments.start]
+    made = (
+        ("command", shlex.join(words)),
+        ("seed", str(arguments.seed)),
+        ("structure", str(outcome.structure)),
+        ("candidates", str(outcome.state.candidates)),
+        ("versions", ", ".join(f"{key} {value}" for key, value in versions().items())),
+        ("date", time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())),
+    )
+    return replace(
+        program,
+        name=name,
+        task=None if task is None else task.name,
+        origin="repaired" if arguments.start is not None else "searched",
+        limit=None if task is None else task.step_limit,
+        made=made,
+    )
+
+
+# ---- how it ends
+
+
+def _found(arguments, program: Program, task: Task | None, outcome: Outcome, out: Path) -> int:
+    from nram.programs.files import save_program, to_json
+    from nram.programs.text import table_to_text
+    from nram.programs.verify import verify
+
+    save_program(program, out)
+    report = None
+    if task is not None and arguments.verify_budget > 0:
+        print("verifying", file=sys.stderr, flush=True)
+        report = verify(program, task, budget=arguments.verify_budget)
+        program = report.recorded()
+        save_program(program, out)
+    right = report is None or report.right
+    if arguments.json:
+        print_json(
+            {
+                "found": True,
+                "right": right,
+                "out": str(out),
+                "seconds": outcome.seconds,
+                "candidates": outcome.state.candidates,
+                "chains": outcome.state.chains,
+                "structure": str(outcome.structure),
+                "program": to_json(program),
+                "verification": report and report.to_json(),
+            }
+        )
+        return 0 if right else 1
+    print(f"found after {outcome.seconds:.1f} s, {outcome.state.candidates:,} candidates, {outcome.structure}:\n")
+    print(table_to_text(program))
+    if report is not None:
+        print(report.to_text(str(out)))
+    elif task is None:
+        print("It fits every example. Whether it does more than that, only more examples can tell.")
+    print(out)
+    return 0 if right else 1
+
+
+def _not_found(arguments, program: Program, pool: Pool, outcome: Outcome, out: Path) -> int:
+    from nram.programs.execute import execute
+    from nram.programs.files import to_json
+    from nram.programs.text import table_to_text
+
+    wrong = []
+    for instance in pool.instances:
+        result = execute(program, instance.input, instance.steps)
+        if not result.halted or any(result.memory[cell] != instance.output[cell] for cell in instance.cells):
+            wrong.append((instance, result))
+    if arguments.json:
+        print_json(
+            {
+                "found": False,
+                "out": str(out),
+                "seconds": outcome.seconds,
+                "candidates": outcome.state.candidates,
+                "chains": outcome.state.chains,
+                "wrong": len(wrong),
+                "instances": len(pool),
+                "program": to_json(program),
+            }
+        )
+        return 1
+    print(table_to_text(program))
+    print(
+        f"no program found in {outcome.seconds:.0f} s and {outcome.state.candidates:,} candidates; this is the best, "
+        f"{outcome.structure}: wrong on {len(wrong)} of {len(pool)} instances"
+    )
+    if wrong:
+        instance, result = min(wrong, key=lambda pair: len(pair[0].input))
+        words = (" ".join(map(str, cells)) for cells in (instance.input, instance.output, result.memory))
+        for title, cells in zip(("input", "expected", "obtained"), words, strict=True):
+            print(f"  {title:8} {cells}" + ("" if title != "obtained" or result.halted else "  (does not halt)"))
+    print(f"{out}\nGo on: nram search {arguments.source} --seed {arguments.seed} --out {out} --resume --budget SECONDS")
+    return 1
+
+
+# ---- while it runs
+
+
+class _Progress:
+    """One line that is written over on a terminal, a line now and then in a pipe. On standard error."""
+
+    def __init__(self, name: str):
+        self.name = name
+        self.live = sys.stderr.isatty()
+        self.last = 0.0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        if self.live and self.last:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+    def report(self, report: Report) -> None:
+        if report.seconds - self.last < (0.2 if self.live else PLAIN_SECONDS):
+            return
+        self.last = report.seconds
+        rate = report.candidates / max(report.seconds, 1e-9)
+        best = "-" if report.best_cost == float("inf") else f"{report.best_cost:.1f}"
+        line = " | ".join(
+            (
+                f"{self.name}: {report.seconds:.0f} s",
+                f"round {report.round + 1}",
+                f"{report.candidates / 1e6:.1f}M candidates, {rate / 1e6:.2f}M/s",
+                f"{report.chains} restarts",
+                f"best program: {best} of {report.pool} instances wrong",
+                f"{report.counterexamples} counterexamples",
+            )
+        )
+        if self.live:
+            print(f"\r\033[K{line[: os.get_terminal_size(2).columns - 1]}", end="", file=sys.stderr, flush=True)
+        else:
+            print(line, file=sys.stderr, flush=True)
