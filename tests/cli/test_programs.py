@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
@@ -45,10 +46,11 @@ def test_its_card_names_the_command_and_its_size_before_and_after(extracted, tra
     assert after["operations"] < before["operations"]
 
 
-def test_without_out_it_lies_in_the_run_and_raw_is_the_whole_table(nram, trained):
-    outcome = nram.run("extract", trained.path, "--raw")
+def test_without_out_it_lies_in_the_run_and_raw_is_the_whole_table(nram, trained, tmp_path):
+    run = shutil.copytree(trained.path, tmp_path / "run")
+    outcome = nram.run("extract", run, "--raw")
     assert outcome.status == 0, outcome.err
-    program = read_program(trained.path / "program.json")
+    program = read_program(run / "program.json")
     assert program.rows == 2 ** len(program.registers)
     assert "nram verify" in outcome.out
 
