@@ -82,38 +82,50 @@ def effort(instance: Instance) -> int:
 
 
 class Table:
-    """The unknowns: for every row and wire, which source it has; whether WRITE is there; whether the row halts."""
+    """The unknowns: for every row and wire, which source it has; which operations are used; whether the row halts."""
 
     def __init__(self, structure: Structure):
         self.structure = structure
-        self.sources = CONSTANTS + structure.registers
-        usable = [k for k, name in enumerate(structure.sequence) if name != "WRITE"]
+        self.first_output = CONSTANTS + structure.registers
         self.constraints: list[Any] = []
         self.arguments: list[list[list[dict[int, Any]]]] = []
         self.updates: list[list[dict[int, Any]]] = []
-        self.present: list[dict[int, Any]] = []
+        self.used: list[list[Any]] = []
         self.halts: list[Any] = []
         for row in range(structure.rows):
-            before = [[*range(self.sources), *(self.sources + j for j in usable if j < k)] for k in range(len(usable) * 2)]
-            self.arguments.append(
-                [
-                    [self._wire(f"row{row}_op{k}_{a}", before[k]) for a in range(structure.arity[k])]
-                    for k in range(len(structure.sequence))
-                ]
-            )
-            everything = [*range(self.sources), *(self.sources + j for j in usable)]
-            self.updates.append([self._wire(f"row{row}_r{r}", everything) for r in range(structure.registers)])
-            self.present.append(
-                {k: z3.Bool(f"row{row}_there{k}") for k, name in enumerate(structure.sequence) if name == "WRITE"}
-            )
-            self.halts.append(z3.Bool(f"row{row}_halts"))
+            self._add_row(f"row{row}")
 
-    def _wire(self, name: str, sources: Sequence[int]) -> dict[int, Any]:
+    def _add_row(self, name: str) -> None:
+        shape = self.structure
+        count = len(shape.sequence)
+        used = [z3.Bool(f"{name}_used{k}") for k in range(count)]
+        halts = z3.Bool(f"{name}_halts")
+        arguments = [
+            [self._wire(f"{name}_op{k}_{which}", k) for which in range(shape.arity[k])] for k in range(count)
+        ]
+        updates = [self._wire(f"{name}_r{r}", count) for r in range(shape.registers)]
+        readers = [(used[k], wire) for k in range(count) for wire in arguments[k]]
+        readers += [(z3.Not(halts), wire) for wire in updates]
+        for matters, wire in readers:
+            # What does not matter is 0: one way to write a program down instead of very many.
+            self.constraints.append(z3.Or(matters, wire[0]))
+            for source, chosen in wire.items():
+                if source >= self.first_output:
+                    self.constraints.append(z3.Implies(chosen, used[source - self.first_output]))
+        self.arguments.append(arguments)
+        self.updates.append(updates)
+        self.used.append(used)
+        self.halts.append(halts)
+
+    def _wire(self, name: str, place: int) -> dict[int, Any]:
+        """One of the values known to operation `place`."""
+        outputs = [k for k in range(place) if self.structure.sequence[k] != "WRITE"]
+        sources = [*range(self.first_output), *(self.first_output + k for k in outputs)]
         choice = {source: z3.Bool(f"{name}_from{source}") for source in sources}
         self.constraints.append(z3.PbEq([(one, 1) for one in choice.values()], 1))
         return choice
 
-    def solve(self, examples: Sequence[Instance], deadline: float, seed: int) -> np.ndarray:
+    def solve(self, examples: Sequence[Instance], operations: int, deadline: float, seed: int) -> np.ndarray:
         """A table with which all examples come out right; OutOfTime if none was found by then."""
         solver = z3.Then("simplify", "propagate-values", "card2bv", "solve-eqs", "bit-blast", "sat").solver()
         solver.set("random_seed", seed)
@@ -141,8 +153,7 @@ class Table:
             for k in range(len(shape.sequence)):
                 for a, wire in enumerate(self.arguments[row][k]):
                     genes[row, 3 * k + a] = source(wire)
-                there = self.present[row].get(k)
-                genes[row, 3 * k + 2] = there is None or z3.is_true(model.eval(there, True))
+                genes[row, 3 * k + 2] = z3.is_true(model.eval(self.used[row][k], True))
             for r, wire in enumerate(self.updates[row]):
                 genes[row, 3 * len(shape.sequence) + r] = source(wire)
             genes[row, -2] = z3.is_true(model.eval(self.halts[row], True))
@@ -181,11 +192,11 @@ class Run:
             wires = [[table.arguments[row][k][a] for row in range(structure.rows)] for a in range(structure.arity[k])]
             given = [self._chosen(here, wire, values) for wire in wires]
             if name == "WRITE":
-                there = z3.Or(*(z3.And(at, table.present[row][k]) for row, at in enumerate(here)))
+                there = z3.Or(*(z3.And(at, table.used[row][k]) for row, at in enumerate(here)))
                 self._write(self._named(there), *given)
             else:
                 wider = [z3.ZeroExt(1, value) for value in given]
-                values[table.sources + k] = self._fresh(z3.Extract(self.bits - 1, 0, MODULES[name].emit(self, *wider)))
+                values[table.first_output + k] = self._fresh(z3.Extract(self.bits - 1, 0, MODULES[name].emit(self, *wider)))
         new = [
             self._chosen(here, [table.updates[row][r] for row in range(structure.rows)], values)
             for r in range(structure.registers)

@@ -53,7 +53,7 @@ def test_the_card_says_what_is_known(call, program_file):
         "proven right for all values at once of increment with n = 6, with M the least that fits, "
         "under every step limit from T(n) up",
         "right on inputs drawn at random of increment with n = 1 to 100000, on every memory size, 1000 inputs in all, "
-        "under the step limit T; it does not always halt by itself",
+        "under the step limit T; it does not always halt within these limits",
     ):
         assert fact in words
     assert "when r1 = 0:\n    o1 = READ(r2)\n" in out

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import z3
 
+from nram.errors import UsageError
 from nram.modules import PAPER_MODULES
 from nram.programs import Evidence, Program, from_text, interpret
 from nram.programs.ir import MODULES
@@ -320,3 +321,52 @@ def test_for_a_task_rows_that_its_inputs_never_reach_are_dropped():
         for instance in get_task("access").sample(n, 20, seed=n, memory_size=n + 5):
             assert _same(program, special, instance.input, 100)
     assert not _same(program, special, [4, 0, 0, 0, 0], 100)
+
+
+# A pointer that was itself read after a write must not be read before it.
+READ_THROUGH_A_READ = """
+always:
+    WRITE(1, r1)
+    a = READ(r2)
+    b = MAX(a, 2)
+    c = READ(b)
+    WRITE(0, c)
+    d = INC(r1)
+    e = READ(0)
+    r1, r2 := d, e
+"""
+
+
+def test_a_read_does_not_move_before_a_write_that_its_pointer_depends_on():
+    program = from_text(HEADER.format("r1 r2") + READ_THROUGH_A_READ)
+    simple = simplify(program)
+    rng = Random(3)
+    for _ in range(300):
+        memory = [rng.randrange(6) for _ in range(6)]
+        assert _same(program, simple, memory, 4), memory
+
+
+def test_the_longest_rows_are_simplified_without_end_of_the_stack():
+    steps = "".join(f"    a{i} = INC({f'a{i - 1}' if i else 'r1'})\n" for i in range(500))
+    steps += "".join(f"    b{i} = INC({f'b{i - 1}' if i else 'r2'})\n" for i in range(500))
+    rows = f"always:\n{steps}    c = SUB(a499, b499)\n    WRITE(0, c)\n    r1, r2 := 1, c\n"
+    assert simplify(from_text(HEADER.format("r1 r2") + rows)).operations == 2
+
+
+def test_programs_of_several_states_are_simplified(random_program, random_memory):
+    rng = Random(77)
+    for _ in range(120):
+        program = random_program(rng, registers=3, states=rng.choice([2, 3, 4]), operations=3)
+        simple = simplify(program)
+        for _ in range(4):
+            memory = random_memory(rng, rng.randint(3, 7))
+            assert _same(program, simple, memory, 12), (str(program), memory)
+
+
+def test_too_many_flags_are_refused():
+    names = " ".join(f"r{i}" for i in range(12))
+    reads = "    v0 = READ(0)\n" + "".join(f"    v{i} = READ(v{i - 1})\n" for i in range(1, 12))
+    new = f"    {', '.join(f'r{i}' for i in range(12))} := {', '.join(f'v{i}' for i in range(12))}\n"
+    rows = f"always:\n{reads}    WRITE(r0, r1)\n{new}"
+    with pytest.raises(UsageError, match="combinations of flags"):
+        simplify(from_text(HEADER.format(names) + rows))

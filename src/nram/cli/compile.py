@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from nram.cli.output import add_json, print_json
+from nram.errors import UsageError
 
 FORMS = ("object", "shared", "c", "llvm")
 
@@ -36,6 +37,9 @@ def run(arguments) -> int:
 
     from nram.programs.native.aot import compile_program
 
+    given = Path(arguments.program)
+    if arguments.out is not None and given.exists() and arguments.out.exists() and arguments.out.samefile(given):
+        raise UsageError(f"--out {arguments.out} is the program itself: name another file")
     files = compile_program(program, arguments.emit, arguments.out, arguments.name)
     if arguments.json:
         print_json(

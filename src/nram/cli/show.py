@@ -113,5 +113,5 @@ def evidence_in_words(evidence: Evidence) -> str:
         limits = "under every step limit from T(n) up"
     else:
         limits = f"under the step limit{'s' if len(evidence.limits) > 1 else ''} {', '.join(evidence.limits)}"
-    ending = "; it always halts by itself" if evidence.halts else "; it does not always halt by itself"
+    ending = "; it always halts by itself" if evidence.halts else "; it does not always halt within these limits"
     return f"{what} of {evidence.task} with {sizes}, {memory}{count}, {limits}{ending}"

@@ -1,7 +1,7 @@
 """`nram simplify`: the same program, shorter."""
 
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from nram.cli.output import add_json, print_json
@@ -16,7 +16,7 @@ def add_parser(verbs) -> None:
     )
     parser.add_argument("program", metavar="PROGRAM", help="a name of the zoo or a program file")
     parser.add_argument("--task", metavar="T", help="also drop the rows that no input of this task leads to")
-    parser.add_argument("--keep-registers", action="store_true", help="keep the registers' final values as well")
+    parser.add_argument("--keep-registers", action="store_true", help="keep the registers' values at the halt as well")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the program there (JSON, or text for .nram)")
     add_json(parser)
     parser.set_defaults(run=run)
@@ -38,6 +38,9 @@ def run(arguments) -> int:
         after = specialise(before, get_task(arguments.task))
     else:
         after = simplify(before, keep_registers=arguments.keep_registers)
+    scope = f"for the inputs of {arguments.task}" if arguments.task else "with the same meaning on every memory"
+    kept = tuple(pair for pair in after.made if pair[0] != "simplified")
+    after = replace(after, made=(*kept, ("simplified", f"from {size_of(before)}, {scope}")))
     if arguments.out:
         save_program(after, arguments.out)
     if arguments.json:

@@ -75,7 +75,7 @@ def run(arguments) -> int:
         if arguments.out and report.right:
             print(f"the program with this evidence: {arguments.out}")
     if report.right:
-        if report.verdict == "right only at T(n)":
+        if report.harmful:
             print(f"nram verify: {program.name} is right only when it is stopped at T(n)", file=sys.stderr)
         return 0
     if arguments.out:

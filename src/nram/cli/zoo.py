@@ -36,14 +36,15 @@ def run(arguments) -> int:
         return 0
     from nram.programs.text import limit_to_text
 
-    rows = [["program", "task", "rows", "operations", "T(n)", "right", "proven for all values", "tested up to"]]
+    rows = [["program", "task", "rows", "operations", "T(n)", "right", "proven", "run on all inputs", "tested"]]
     for entry in entries:
         program = entry.program
         limit = "-" if program.limit is None else limit_to_text(program.limit)
         shown = [entry.title, program.task or "-", str(program.rows), str(program.operations), limit]
         rows.append([*shown, _strength(program), *_reach(program)])
     print(table(rows))
-    print("\n'nram zoo NAME' shows a card, 'nram run NAME --memory \"...\"' runs a program.")
+    print("\nproven: for all values at once; run on all inputs: in the smallest memories. 'nram show NAME' tells more.")
+    print("'nram zoo NAME' shows a card, 'nram run NAME --memory \"...\"' runs a program.")
     return 0
 
 
@@ -54,13 +55,12 @@ def _strength(program) -> str:
 
 
 def _reach(program) -> list[str]:
-    largest = {
-        method: max((e.complexity[1] for e in program.verified if e.method == method), default=None)
-        for method in ("symbolic", "exhaustive", "random")
-    }
-    proven = max((n for n in (largest["symbolic"], largest["exhaustive"]) if n is not None), default=None)
-    tested = largest["random"]
-    return ["-" if proven is None else f"n <= {proven}", "-" if tested is None else f"n = {tested}"]
+    """The largest n of each method."""
+    words = []
+    for method, form in (("symbolic", "n <= {}"), ("exhaustive", "n <= {}"), ("random", "n = {}")):
+        largest = max((e.complexity[1] for e in program.verified if e.method == method), default=None)
+        words.append("-" if largest is None else form.format(largest))
+    return words
 
 
 def _card(entry) -> dict:

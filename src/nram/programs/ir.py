@@ -191,7 +191,8 @@ class Program:
     def run(self, memory: Any, max_steps: int | None = None, memory_size: int | None = None) -> Result:
         """Run on one memory, or on a batch of them (a list of lists, or an array of two axes).
 
-        Runs until it halts, at most `max_steps` steps, or 64 M + 1024 if none are given. `memory_size` pads with
+        Runs until it halts, at most `max_steps` steps, or 64 M + 1024 if none are given: a program that needs its
+        limit (`needs_limit`) must be given `max_steps`, T(n), or it may undo its work. `memory_size` pads with
         zeros. The memory given is not changed. The result's memory is an array where an array was given.
         """
         from nram.programs.execute import execute

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Literal
 from nram.programs.ir import Program
 from nram.programs.simplify import Size, simplify, size_of
 from nram.programs.simplify.specialise import specialise
+from nram.programs.text import limit_to_text
 from nram.tasks import get_task
+from nram.tasks.base import StepLimit
 
 if TYPE_CHECKING:
     from nram.training.run_folder import RunFolder
@@ -71,6 +73,10 @@ def _made(folder: RunFolder, member: int, description: dict, form: Form, raw_siz
     record = folder.record
     machine = folder.config.machine
     network = f"{machine.controller}, {machine.hidden} hidden units, {machine.registers} registers"
+    config = folder.config
+    largest = max(stage.max_complexity for stage in config.stages)
+    slack = max(stage.step_slack for stage in config.stages)
+    limit = StepLimit(config.step_limit(1) - config.step_limit(0), config.step_limit(0))
     simplified = {
         "task": f"from {raw_size}, for the inputs of {folder.config.task}",
         "every-input": f"from {raw_size}, with the same meaning on every memory",
@@ -81,6 +87,7 @@ def _made(folder: RunFolder, member: int, description: dict, form: Form, raw_siz
         ("member", str(member)),
         ("seed", str(folder.config.seed)),
         ("network", f"{network}, {len(machine.modules)} modules x {machine.repeats}"),
+        ("trained", f"n up to {largest}, T(n) = {limit_to_text(limit)} and up to {slack} steps more"),
         ("device", str(record.get("device", "unknown"))),
         ("versions", ", ".join(f"{name} {version}" for name, version in record.get("versions", {}).items())),
         ("date", str(record.get("created", "unknown"))),

@@ -21,7 +21,8 @@ alignas alignof and and_eq asm bitand bitor bool catch class compl concept const
 constinit decltype delete dynamic_cast explicit export false friend main mutable namespace new noexcept not not_eq
 nullptr operator or or_eq private protected public reinterpret_cast requires static_assert static_cast template
 this thread_local throw true try typeid typename using virtual wchar_t xor xor_eq
-NULL int32_t int64_t uint32_t memcpy memmove memset
+NULL memcpy memmove memset int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t intptr_t uintptr_t
+intmax_t uintmax_t size_t ssize_t ptrdiff_t max_align_t offsetof
 """
 
 

@@ -9,7 +9,7 @@ The pipeline, each pass with what it takes away:
     registers      those that are never used
 
 The meaning that is kept: for every memory and every step limit the same memory, number of steps and halting; with
-`keep_registers` also the final values of the registers that are left.
+`keep_registers`, where the program halts, also the final values of the registers that are left.
 """
 
 from __future__ import annotations

@@ -48,6 +48,7 @@ class Circuit:
         self.masks: list[int] = []
         self.ranks: list[tuple[int, bytes]] = []  # an order of values that does not depend on when they were met
         self.numbers: dict[tuple[str, _Node], int] = {}
+        self.settled: list[int] = []  # how many writes must come before a value can be computed
         self.writes: list[tuple[int, int]] = []  # pointer and value
 
     # ---- values
@@ -64,26 +65,36 @@ class Circuit:
 
     def apply(self, module: str, arguments: tuple[int, ...]) -> int:
         """The number of a module's output, by rules and facts the simplest of those known to be equal."""
-        if module in CONSTANTS:
-            return self.constant(CONSTANTS[module])
-        if MODULES[module].memory == "reads":
-            return self._read(arguments[0])
-        if MODULES[module].memory == "writes":
-            self._write(*arguments)
-            return self.constant(0)
-        if module in COMMUTATIVE:
-            arguments = tuple(sorted(arguments, key=self.ranks.__getitem__))
-        mask = output_mask(module, tuple(self.masks[a] for a in arguments))
-        known = constant_of(mask)
-        if known is not None:
-            return self.constant(known)
+        while True:  # a rule's rewrite is simplified in turn
+            if module in CONSTANTS:
+                return self.constant(CONSTANTS[module])
+            if MODULES[module].memory == "reads":
+                return self._read(arguments[0])
+            if MODULES[module].memory == "writes":
+                self._write(*arguments)
+                return self.constant(0)
+            if module in COMMUTATIVE:
+                arguments = tuple(sorted(arguments, key=self.ranks.__getitem__))
+            mask = output_mask(module, tuple(self.masks[a] for a in arguments))
+            known = constant_of(mask)
+            if known is not None:
+                return self.constant(known)
+            rewrite, found = self._rewritten(module, arguments)
+            if rewrite is None:
+                return self._number(module, _Node(module, arguments), mask)
+            if not isinstance(rewrite, tuple):
+                return self._build(rewrite, found)
+            module, arguments = rewrite[0], tuple(self._build(part, found) for part in rewrite[1:])
+
+    def _rewritten(self, module: str, arguments: tuple[int, ...]) -> tuple[Pattern | None, dict[str, int]]:
+        """The right side of the first rule that fits, with what its letters stand for."""
         orders = [arguments, arguments[::-1]] if module in COMMUTATIVE else [arguments]
         for rule in _RULES_OF.get(module, ()):
             for order in orders:
                 found: dict[str, int] = {}
                 if self._matches(rule.pattern[1:], order, found) and self._allowed(rule, found):
-                    return self._build(rule.rewrite, found)
-        return self._number(module, _Node(module, arguments), mask)
+                    return rule.rewrite, found
+        return None, {}
 
     def _number(self, kind: str, node: _Node, mask: int) -> int:
         key = (kind, node)
@@ -92,6 +103,8 @@ class Circuit:
             self.nodes.append(node)
             self.masks.append(mask)
             self.ranks.append(self._rank(kind, node))
+            below = (self.settled[a] for a in node.arguments) if node.module else ()
+            self.settled.append(max(node.writes_before, *below, 0))
         return self.numbers[key]
 
     def _rank(self, kind: str, node: _Node) -> tuple[int, bytes]:
@@ -140,7 +153,7 @@ class Circuit:
     def _read(self, pointer: int) -> int:
         """What the last write there put, or the READ after the last write that may have touched the cell."""
         after = len(self.writes)
-        while after > 0:
+        while after > self.settled[pointer]:  # the pointer may itself have been read after some writes
             where, value = self.writes[after - 1]
             if where == pointer:
                 return value

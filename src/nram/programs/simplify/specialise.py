@@ -25,16 +25,20 @@ MOST_ROUNDS = 10
 
 def specialise(program: Program, task: Task, seed: int = 0) -> Program:
     """The program without the rows that the task's instances never lead to."""
-    program = simplify(program)
+    simple = simplify(program)
     visited: set[Place] = set()
     for instance, limit in _instances(task, 2 * seed):
-        visited |= visited_places(program, instance, limit)
+        visited |= visited_places(simple, instance, limit)
     for round_ in range(MOST_ROUNDS):
-        shorter = simplify(program, visited=visited)
+        shorter = simplify(simple, visited=visited)
         before = len(visited)
         for instance, limit in _instances(task, 1_000_003 + 2 * (seed + round_)):
+            # Held to the program as it was given, so that this also checks what was simplified before.
             if not _same(program, shorter, instance, limit):
-                visited |= visited_places(program, instance, limit)
+                places = visited_places(simple, instance, limit)
+                if places <= visited:
+                    raise NramError(f"simplifying {program.name} changed what it does: please report this program")
+                visited |= places
         if len(visited) == before:
             return shorter
     raise NramError(f"rows for {task.name} kept appearing after {MOST_ROUNDS} rounds: simplify it for every input")

@@ -12,11 +12,13 @@ from functools import cache
 from itertools import product
 from typing import NamedTuple
 
+from nram.errors import UsageError
 from nram.programs.ir import Program, Register, Row
 from nram.programs.simplify.circuit import Body, Circuit, normal_form, registers_used
 from nram.programs.simplify.conditions import Flags
 from nram.programs.simplify.facts import NOT_ZERO, ZERO, Facts, at_start, join
 
+MOST_PLACES = 1024  # the work grows with their square
 Place = tuple[int, Flags]  # of each register, whether it is 0
 
 
@@ -65,6 +67,9 @@ class Table:
                 target = (row.next_state, flags_after)
                 if visited is not None and target not in visited:
                     continue
+                if target not in self.facts and len(self.facts) == MOST_PLACES:
+                    flags = f"{self.count} registers may have more than {MOST_PLACES} combinations of flags"
+                    raise UsageError(f"{self.program.name} cannot be simplified: its {flags}")
                 self.following[place].add(target)
                 joined = self.facts[target].joined(facts) if target in self.facts else facts
                 if joined != self.facts.get(target):
@@ -105,6 +110,8 @@ class Table:
                 for cluster in self.clusters(state):
                     for place in cluster.places:
                         changed |= self._matters(place, registers_used(cluster.body))
+                if changed:
+                    break  # what matters has changed, and with it what tells the rows of other states apart
 
     def _matters(self, place: Place, registers: set[int]) -> bool:
         """Note that these registers matter at a place; whether that is news."""

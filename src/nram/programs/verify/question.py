@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from nram.errors import UsageError
 from nram.programs.ir import Program
 from nram.programs.verify.findings import Progress
 from nram.tasks.base import StepLimit, Task
+
+MOST_STEPS_PER_ITEM, MOST_STEPS = 10_000, 1_000_000
 
 
 @dataclass(frozen=True)
@@ -46,4 +49,9 @@ def question(program: Program, task: Task, engine: str = "native", progress: Pro
     limit = task.step_limit
     if program.limit is not None and program.task in (None, task.name):
         limit = program.limit
+    if limit.per_item > MOST_STEPS_PER_ITEM or limit.constant > MOST_STEPS:
+        raise UsageError(
+            f"T(n) = {limit.per_item}n+{limit.constant} is too long to be verified: give the program a limit of at "
+            f"most {MOST_STEPS_PER_ITEM}n+{MOST_STEPS}"
+        )
     return Question(program, task, Limits(limit), engine, progress or (lambda words: None))

@@ -61,13 +61,25 @@ class Report:
             if finding.proven or finding.method == "random"
         )
 
+    @property
+    def harmful(self) -> bool:
+        """It is right at T(n), and was seen to be wrong under a larger limit."""
+        return self.verdict == "right only at T(n)" and self.counterexample is not None
+
+    def _harmless(self) -> bool:
+        """Larger limits were proven to do no harm, and not just on the smallest inputs."""
+        enough = self.task.min_complexity + 2
+        return self.verdict == "right under every limit" and any(
+            finding.proven and finding.limits != ("T",) and finding.complexity[1] >= enough for finding in self.findings
+        )
+
     def recorded(self) -> Program:
         """The program with this evidence in place of what was known of this task, and with what its user must know."""
         others = tuple(evidence for evidence in self.program.verified if evidence.task != self.task.name)
         known = replace(self.program, verified=(*others, *self.evidence()))
         if self.program.task not in (None, self.task.name):
             return known
-        needs_limit = self.verdict == "right only at T(n)"
+        needs_limit = self.harmful or (self.program.needs_limit and not self._harmless())
         limit = self.limit if needs_limit else self.program.limit
         return replace(known, task=self.task.name, limit=limit, needs_limit=needs_limit)
 
