@@ -100,9 +100,7 @@ class Table:
         count = len(shape.sequence)
         used = [z3.Bool(f"{name}_used{k}") for k in range(count)]
         halts = z3.Bool(f"{name}_halts")
-        arguments = [
-            [self._wire(f"{name}_op{k}_{which}", k) for which in range(shape.arity[k])] for k in range(count)
-        ]
+        arguments = [[self._wire(f"{name}_op{k}_{which}", k) for which in range(shape.arity[k])] for k in range(count)]
         updates = [self._wire(f"{name}_r{r}", count) for r in range(shape.registers)]
         readers = [(used[k], wire) for k in range(count) for wire in arguments[k]]
         readers += [(z3.Not(halts), wire) for wire in updates]
@@ -183,7 +181,9 @@ class Run:
         table, structure = self.table, self.table.structure
         zero = [register == 0 for register in registers]
         here = [
-            self._named(z3.And(running, *(z3.simplify(flag if row >> r & 1 else z3.Not(flag)) for r, flag in enumerate(zero))))
+            self._named(
+                z3.And(running, *(z3.simplify(flag if row >> r & 1 else z3.Not(flag)) for r, flag in enumerate(zero)))
+            )
             for row in range(structure.rows)
         ]
         values = {number: self._known(number) for number in range(CONSTANTS)}
@@ -196,7 +196,9 @@ class Run:
                 self._write(self._named(there), *given)
             else:
                 wider = [z3.ZeroExt(1, value) for value in given]
-                values[table.first_output + k] = self._fresh(z3.Extract(self.bits - 1, 0, MODULES[name].emit(self, *wider)))
+                values[table.first_output + k] = self._fresh(
+                    z3.Extract(self.bits - 1, 0, MODULES[name].emit(self, *wider))
+                )
         new = [
             self._chosen(here, [table.updates[row][r] for row in range(structure.rows)], values)
             for r in range(structure.registers)

@@ -1,0 +1,152 @@
+"""The search as a whole: the same result from the same seed, saved and resumed, and counterexamples that count."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from nram.errors import UsageError
+from nram.programs import interpret, read_program
+from nram.search.engine import Search, SearchState
+from nram.search.for_task import find_counterexamples
+from nram.search.instances import Pool, read_examples, task_pool
+from nram.search.schedule import STRUCTURES, round_of_chains
+from nram.search.state import Question, load_state, save_state
+from nram.search.structure import Structure
+from nram.tasks import get_task
+
+ACCESS = get_task("access")
+SMALL = (Structure(2), Structure(3))
+
+
+def _search(pool: Pool | None = None, judge=lambda program: [], **settings) -> Search:
+    return Search(pool or task_pool(ACCESS, 0), judge, structures=settings.pop("structures", SMALL), **settings)
+
+
+def test_access_is_found_short_and_right():
+    outcome = _search(judge=lambda program: find_counterexamples(program, ACCESS, 1), seconds=120).run()
+    program = outcome.program
+    assert program is not None and program.origin == "searched" and program.operations <= 8
+    for instance in ACCESS.sample(40, 30, seed=4, memory_size=60):
+        ending = interpret(program, instance.input, instance.steps)
+        assert ending.halted and ending.memory[0] == instance.output[0]
+
+
+def test_the_number_of_workers_does_not_change_the_result():
+    found = [_search(seed=7, workers=workers).run() for workers in (1, 3)]
+    assert found[0].program == found[1].program and found[0].structure == found[1].structure
+    assert found[0].state.candidates == found[1].state.candidates
+
+
+def test_what_speaks_against_a_program_joins_the_pool_and_the_search_goes_on():
+    tiny = Pool(tuple(ACCESS.sample(1, 3, seed=0)))
+    asked = []
+
+    def judge(program):
+        asked.append(program)
+        return find_counterexamples(program, ACCESS, len(asked))
+
+    outcome = _search(tiny, judge, seconds=120).run()
+    assert outcome.program is not None and len(asked) > 1
+    assert outcome.state.counterexamples and not find_counterexamples(outcome.program, ACCESS, 99)
+
+
+def test_a_search_that_goes_on_from_its_file_ends_like_one_left_alone(tmp_path: Path):
+    task = get_task("swap")
+    settings = {"structures": (Structure(3, 1), Structure(3, 2)), "seed": 3, "most_candidates": 3_000_000}
+    states: list[SearchState] = []
+    whole = _search(task_pool(task, 3), **settings).run(on_round=states.append)
+    question = Question("swap", 3, settings["structures"])
+    save_state(tmp_path / "saved", question, states[0])
+    again = _search(task_pool(task, 3), **settings, state=load_state(tmp_path / "saved", question)).run()
+    assert again.state.candidates == whole.state.candidates and again.program == whole.program
+    assert (again.best is None) == (whole.best is None) and again.best == whole.best
+    with pytest.raises(UsageError, match="another seed"):
+        load_state(tmp_path / "saved", Question("swap", 4, settings["structures"]))
+
+
+def test_out_of_time_the_best_so_far_is_kept():
+    merge = get_task("merge")
+    outcome = _search(task_pool(merge, 0), structures=(Structure(3, 1),), seconds=1.5).run()
+    assert outcome.program is None and outcome.stopped and outcome.best is not None
+
+
+def test_every_structure_gets_its_share_and_chains_grow():
+    rounds = [round_of_chains(number, 0, STRUCTURES) for number in range(9)]
+    assert {chain.structure for chain in rounds[-1]} == set(STRUCTURES)
+    assert [chains[0].budget for chains in rounds] == sorted({chains[0].budget for chains in rounds})
+    seeds = [chain.seed for chains in rounds for chain in chains]
+    assert len(set(seeds)) == len(seeds)
+
+
+BAD_EXAMPLES = {
+    "not json": ("nonsense", "line 1 is not JSON"),
+    "no object": ("[1, 2]", "is not an object"),
+    "unknown key": ('{"input": [1,0,0], "output": [0,0,0], "cell": [1]}', "'cell' is unknown"),
+    "unequal": ('{"input": [1,0,0], "output": [1,0]}', "they must be as many"),
+    "too large": ('{"input": [1,0,7], "output": [1,0,0]}', "values outside 0..2"),
+    "nothing asked": ('{"input": [1,0,0], "output": [1,0,0]}', "no cell counts"),
+    "contradiction": (
+        '{"input": [1,0,0], "output": [0,0,0]}\n{"input": [1,0,0], "output": [2,0,0]}',
+        "different outputs",
+    ),
+    "empty": ("", "there are no examples"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_EXAMPLES)
+def test_examples_that_cannot_be_used_are_refused_with_their_line(case, tmp_path: Path):
+    text, words = BAD_EXAMPLES[case]
+    file = tmp_path / "examples.jsonl"
+    file.write_text(text)
+    with pytest.raises(UsageError) as error:
+        read_examples(file)
+    assert words in str(error.value)
+
+
+def test_a_file_of_examples_becomes_a_program(tmp_path: Path, capsys, monkeypatch):
+    from nram.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    lines = [
+        json.dumps({"input": one.input, "output": one.output, "cells": one.cells})
+        for n in range(1, 7)
+        for one in ACCESS.sample(n, 12, seed=n, memory_size=n + 4)
+    ]
+    Path("examples.jsonl").write_text("\n".join(lines))
+    status = main(["search", "examples.jsonl", "--registers", "2", "--workers", "1", "--json"])
+    said = json.loads(capsys.readouterr().out)
+    assert status == 0 and said["found"]
+    program = read_program("examples.nram")
+    assert (program.origin, program.task) == ("searched", None)
+    for one in ACCESS.sample(6, 12, seed=6, memory_size=10):
+        assert program.run(one.input).memory[0] == one.output[0]
+
+
+def test_a_damaged_program_is_repaired(tmp_path: Path, capsys):
+    from nram.cli import main
+
+    wrong = "nram program 1\ntask: access\nregisters: r1\n\nwhen r1 = 0:\n a = READ(0)\n r1 := a\notherwise:\n"
+    (tmp_path / "wrong.nram").write_text(wrong + " a = READ(r1)\n WRITE(0, a)\n halt\n")
+    out = tmp_path / "right.nram"
+    words = ["search", "access", "--from", str(tmp_path / "wrong.nram"), "--out", str(out), "--verify-budget", "1"]
+    assert main(words) == 0
+    assert "RIGHT UNDER EVERY LIMIT" in capsys.readouterr().out
+    repaired = read_program(out)
+    assert repaired.origin == "repaired" and repaired.verified and repaired.rows == 2
+
+
+def test_not_found_says_how_close_it_came_and_how_to_go_on(tmp_path: Path, capsys):
+    from nram.cli import main
+
+    out = tmp_path / "merge.nram"
+    words = ["search", "merge", "--registers", "2", "--candidates", "1000", "--out", str(out)]
+    assert main(words) == 1
+    said = capsys.readouterr().out
+    assert "no program found" in said and "expected" in said and "--resume" in said
+    assert read_program(out).task == "merge" and out.with_name("merge.nram.search").exists()
+    assert main(words) == 2
+    assert "go on with it by --resume" in capsys.readouterr().err
+    assert main([*words, "--resume"]) == 1
