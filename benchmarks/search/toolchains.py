@@ -12,6 +12,7 @@ import argparse
 import ctypes
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -31,7 +32,7 @@ from nram.tasks import get_task
 OPTIONS = ("-O3", "-march=native", "-ffp-contract=off")  # a fused multiplication would round differently
 HOT, COLD = 0.3, 0.1
 
-# What is compared to the bit: task, structure, cost of an operation, whether the start is already right.
+# What is compared to the bit: task, structure, cost of an operation.
 AGREEMENT = (
     ("access", Structure(2), 0.0),
     ("copy", Structure(3), 0.0),
@@ -167,6 +168,8 @@ class WithC:
 @contextmanager
 def with_c():
     """kernel.c, compiled."""
+    if shutil.which("gcc") is None:
+        sys.exit("this measurement needs gcc")
     with tempfile.TemporaryDirectory(prefix="nram-") as folder:
         library = Path(folder, "kernel.so")
         source = Path(__file__).with_name("kernel.c")
@@ -250,8 +253,8 @@ def measure_compiling() -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Numba and C on the inner loop of the search.")
     parser.add_argument("--json", action="store_true", help="print one JSON value")
-    parser.add_argument("--chains", type=int, default=4, help="of each task and measurement (default: %(default)s)")
-    parser.add_argument("--budget", type=int, default=1_000_000, help="candidates of a chain (default: %(default)s)")
+    parser.add_argument("--chains", type=int, default=8, help="of each task and measurement (default: %(default)s)")
+    parser.add_argument("--budget", type=int, default=500_000, help="candidates of a chain (default: %(default)s)")
     arguments = parser.parse_args()
     with with_c() as c:
         equal = check_agreement(c, 3, 100_000)
@@ -261,9 +264,7 @@ def main() -> None:
         print(json.dumps({"equal_chains": equal, "options": OPTIONS, "speed": speed, "numba_seconds": compiling}))
         return
     print(f"{equal} chains gave the same table, counts and cost in both\n")
-    print(
-        "| | candidates | unchanged | runs of an instance per other | Numba, thousand/s | C, thousand/s | C / Numba |"
-    )
+    print("| | candidates | unchanged | runs of an instance for each other | Numba, k/s | C, k/s | C / Numba |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for row in speed:
         print(

@@ -1,11 +1,14 @@
-"""Programs by a solver: the wires of the table are unknown, and z3 is asked for values with which the examples come out.
+"""Programs by a solver: the wires of the table are unknown, and z3 is asked for some with which the examples come out.
 
 This is what one would try without the search: constraint-based synthesis, guided by counterexamples (CEGIS). The
 program is the same as in the search, a row for every combination of flags with all modules in their order, and its
 structure is given. Each wire of each row is one of as many booleans as it has possible sources. An example is carried
-out for T(n) steps on bit vectors from its concrete memory; it must have halted by then, with the output cells right.
-z3 begins with a few of the smallest examples. A table that it finds is run on the whole pool, and then on fresh and
-larger instances; the smallest that fails joins the examples.
+out on bit vectors from its concrete memory; it must have halted by its step limit, with the output cells right. A table
+that z3 finds is run on the whole pool, and then on fresh and larger instances; one that fails joins the examples.
+
+What was tried and kept, because z3 finds nothing without: programs of few operations are asked for first, what a
+program does not use is fixed, runs may first take only a part of their steps, and one incremental solver for finite
+domains (QF_FD) keeps what it has learned.
 
     .venv/bin/python benchmarks/search/z3_synthesis.py TASK REGISTERS REPEATS [--timeout SECONDS] [--seed S]
 """
@@ -13,6 +16,7 @@ larger instances; the smallest that fails joins the examples.
 from __future__ import annotations
 
 import argparse
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,19 +28,21 @@ import z3
 from nram.modules import PAPER_MODULES
 from nram.programs.ir import Program
 from nram.search.for_task import find_counterexamples
-from nram.search.instances import task_pool
+from nram.search.instances import Pool, task_pool
 from nram.search.kernel import CONSTANTS, judge
 from nram.search.structure import Structure
 from nram.tasks import get_task
 from nram.tasks.base import Instance, Task
 
-FIRST_EXAMPLES = 3
 MODULES = {module.name: module for module in PAPER_MODULES}
+PARTS = (1 / 3, 1 / 2, 3 / 4, 1.0)  # of the steps that an example may take: shorter runs make smaller formulas
+QUESTIONS = 5  # at least, in the time of a part; one that takes longer gives way to programs of more operations
+EXAMPLE_CELLS = 5  # examples of about so many cells are preferred: they say more than those of three, and cost little
 
 
 @dataclass(frozen=True)
 class Synthesised:
-    """How it ended. Without a program the time was over."""
+    """How it ended. Without a program the time was over, or there is none."""
 
     program: Program | None
     seconds: float
@@ -46,39 +52,87 @@ class Synthesised:
     """Known to the solver at the end."""
 
 
-class OutOfTime(Exception):
-    pass
-
-
 def synthesise(task: Task, structure: Structure, seed: int, timeout: float) -> Synthesised:
     """A program that fits the pool and generalises, as the search has it, or the end of the time."""
     began = time.monotonic()
     pool = task_pool(task, seed)
-    by_size = sorted(range(len(pool)), key=lambda i: effort(pool.instances[i]))
-    examples = [pool.instances[i] for i in by_size[:FIRST_EXAMPLES]]
+    examples = [min(pool.instances, key=_preference)]
     questions = 0
-    program = None
-    try:
-        while program is None:
-            genes = Table(structure).solve(examples, began + timeout, seed)
-            questions += 1
-            costs = np.zeros(len(pool))
-            judge(structure.codes, structure.arity, structure.registers, genes, *pool.arrays, costs)
-            wrong = [pool.instances[i] for i in by_size if costs[i] > 0]
-            if not wrong:
-                candidate = structure.program(genes)
-                wrong = sorted(find_counterexamples(candidate, task, seed), key=effort)
-                if not wrong:
-                    program = candidate
-            examples += wrong[:1]
-    except OutOfTime:
-        pass
-    return Synthesised(program, time.monotonic() - began, questions, len(examples))
+    for place, part in enumerate(PARTS):
+        now = time.monotonic()
+        deadline = now + (began + timeout - now) / (len(PARTS) - place)
+        asking = Synthesis(task, structure, pool, seed, part, examples)
+        program = asking.find(deadline)
+        questions += asking.questions
+        examples = asking.examples
+        if program is not None:
+            return Synthesised(program, time.monotonic() - began, questions, len(examples))
+    return Synthesised(None, time.monotonic() - began, questions, len(examples))
 
 
-def effort(instance: Instance) -> int:
-    """How much an example adds to the formula."""
-    return instance.steps * len(instance.input)
+class Synthesis:
+    """Questions to one solver, in which runs may take a part of their steps."""
+
+    def __init__(
+        self, task: Task, structure: Structure, pool: Pool, seed: int, part: float, examples: Sequence[Instance]
+    ):
+        self.task, self.structure, self.pool, self.seed, self.part = task, structure, pool, seed, part
+        self.table = Table(structure)
+        self.solver = z3.SolverFor("QF_FD")
+        self.solver.set("random_seed", seed)
+        self.solver.add(*self.table.constraints)
+        self.examples: list[Instance] = []
+        self.questions = 0
+        for example in examples:
+            self._add(example)
+
+    def find(self, deadline: float) -> Program | None:
+        """A program that is right, with few operations if that is found."""
+        longest = (deadline - time.monotonic()) / QUESTIONS
+        most = sum(map(len, self.table.used))
+        operations = 1
+        while operations <= most:
+            bound = z3.Bool(f"at_most_{operations}")
+            self.solver.add(
+                z3.Implies(bound, z3.PbLe([(one, 1) for row in self.table.used for one in row], operations))
+            )
+            answer = z3.sat
+            while answer == z3.sat:
+                left = min(longest, deadline - time.monotonic())
+                if left <= 0:
+                    return None
+                self.solver.set("timeout", max(1, int(1000 * left)))
+                answer = self.solver.check(bound)
+                self.questions += 1
+                if answer == z3.sat:
+                    genes = self.table.genes(self.solver.model())
+                    wrong = self._counterexample(genes)
+                    if wrong is None:
+                        return self.structure.program(genes)
+                    self._add(wrong)
+            if answer == z3.unsat and not self.solver.unsat_core():
+                return None  # whatever the number of operations
+        return None
+
+    def _add(self, example: Instance) -> None:
+        steps = math.ceil(self.part * example.steps)
+        self.solver.add(*Run(self.table, example, steps, f"example{len(self.examples)}").constraints)
+        self.examples.append(example)
+
+    def _counterexample(self, genes: np.ndarray) -> Instance | None:
+        shape, costs = self.structure, np.zeros(len(self.pool))
+        judge(shape.codes, shape.arity, shape.registers, genes, *self.pool.arrays, costs)
+        wrong = [instance for instance, cost in zip(self.pool.instances, costs, strict=True) if cost > 0]
+        wrong = wrong or find_counterexamples(shape.program(genes), self.task, self.seed)
+        return min(wrong, key=_preference, default=None)
+
+
+def _preference(example: Instance) -> tuple[int, int]:
+    return abs(len(example.input) - EXAMPLE_CELLS), example.steps
+
+
+Wire = dict[int, Any]
+"""From a source's number to the boolean that says that it is the one."""
 
 
 class Table:
@@ -88,8 +142,8 @@ class Table:
         self.structure = structure
         self.first_output = CONSTANTS + structure.registers
         self.constraints: list[Any] = []
-        self.arguments: list[list[list[dict[int, Any]]]] = []
-        self.updates: list[list[dict[int, Any]]] = []
+        self.arguments: list[list[list[Wire]]] = []
+        self.updates: list[list[Wire]] = []
         self.used: list[list[Any]] = []
         self.halts: list[Any] = []
         for row in range(structure.rows):
@@ -115,7 +169,7 @@ class Table:
         self.used.append(used)
         self.halts.append(halts)
 
-    def _wire(self, name: str, place: int) -> dict[int, Any]:
+    def _wire(self, name: str, place: int) -> Wire:
         """One of the values known to operation `place`."""
         outputs = [k for k in range(place) if self.structure.sequence[k] != "WRITE"]
         sources = [*range(self.first_output), *(self.first_output + k for k in outputs)]
@@ -123,90 +177,71 @@ class Table:
         self.constraints.append(z3.PbEq([(one, 1) for one in choice.values()], 1))
         return choice
 
-    def solve(self, examples: Sequence[Instance], operations: int, deadline: float, seed: int) -> np.ndarray:
-        """A table with which all examples come out right; OutOfTime if none was found by then."""
-        solver = z3.Then("simplify", "propagate-values", "card2bv", "solve-eqs", "bit-blast", "sat").solver()
-        solver.set("random_seed", seed)
-        solver.add(*self.constraints)
-        for number, example in enumerate(examples):
-            solver.add(*Run(self, example, f"e{number}").constraints)
-            if time.monotonic() > deadline:
-                raise OutOfTime
-        solver.set("timeout", max(1, int(1000 * (deadline - time.monotonic()))))
-        answer = solver.check()
-        if answer != z3.sat:
-            if answer == z3.unsat:
-                raise SystemExit(f"no program of {self.structure} fits {len(examples)} examples, says z3")
-            raise OutOfTime
-        return self._genes(solver.model())
-
-    def _genes(self, model: Any) -> np.ndarray:
+    def genes(self, model: Any) -> np.ndarray:
+        """The table that a model stands for, in the form of the search."""
         shape = self.structure
         genes = np.zeros((shape.rows, shape.width), np.int16)
 
-        def source(wire: dict[int, Any]) -> int:
-            return next(number for number, chosen in wire.items() if z3.is_true(model.eval(chosen, True)))
+        def holds(condition: Any) -> bool:
+            return z3.is_true(model.eval(condition, model_completion=True))
+
+        def source(wire: Wire) -> int:
+            return next(number for number, chosen in wire.items() if holds(chosen))
 
         for row in range(shape.rows):
             for k in range(len(shape.sequence)):
-                for a, wire in enumerate(self.arguments[row][k]):
-                    genes[row, 3 * k + a] = source(wire)
-                genes[row, 3 * k + 2] = z3.is_true(model.eval(self.used[row][k], True))
+                for which, wire in enumerate(self.arguments[row][k]):
+                    genes[row, 3 * k + which] = source(wire)
+                genes[row, 3 * k + 2] = holds(self.used[row][k])
             for r, wire in enumerate(self.updates[row]):
                 genes[row, 3 * len(shape.sequence) + r] = source(wire)
-            genes[row, -2] = z3.is_true(model.eval(self.halts[row], True))
+            genes[row, -2] = holds(self.halts[row])
         return genes
 
 
 class Run:
     """An example carried out on the unknown table: constraints that say that it comes out right."""
 
-    def __init__(self, table: Table, example: Instance, name: str):
+    def __init__(self, table: Table, example: Instance, steps: int, name: str):
         self.table = table
         self.name = name
-        size = len(example.input)
-        self.bits = (size - 1).bit_length()
+        self.bits = (len(example.input) - 1).bit_length()
         self.constraints: list[Any] = []
+        self.names = 0
         self.memory: list[Any] = [self._known(value) for value in example.input]
-        self.count = 0
-        structure = table.structure
-        registers = [self._known(0)] * structure.registers
+        registers = [self._known(0)] * table.structure.registers
         running: Any = z3.BoolVal(True)
-        for _ in range(example.steps):
+        for _ in range(steps):
             registers, running = self._step(registers, running)
         self.constraints.append(z3.Not(running))
         self.constraints += [self.memory[cell] == example.output[cell] for cell in example.cells]
 
     def _step(self, registers: list[Any], running: Any) -> tuple[list[Any], Any]:
         table, structure = self.table, self.table.structure
-        zero = [register == 0 for register in registers]
+        rows = range(structure.rows)
+        zero = [z3.simplify(register == 0) for register in registers]
         here = [
-            self._named(
-                z3.And(running, *(z3.simplify(flag if row >> r & 1 else z3.Not(flag)) for r, flag in enumerate(zero)))
-            )
-            for row in range(structure.rows)
+            self._named(z3.And(running, *(flag if row >> r & 1 else z3.Not(flag) for r, flag in enumerate(zero))))
+            for row in rows
         ]
         values = {number: self._known(number) for number in range(CONSTANTS)}
         values |= {CONSTANTS + r: register for r, register in enumerate(registers)}
         for k, name in enumerate(structure.sequence):
-            wires = [[table.arguments[row][k][a] for row in range(structure.rows)] for a in range(structure.arity[k])]
-            given = [self._chosen(here, wire, values) for wire in wires]
+            given = [
+                self._chosen(here, [table.arguments[row][k][which] for row in rows], values)
+                for which in range(structure.arity[k])
+            ]
             if name == "WRITE":
                 there = z3.Or(*(z3.And(at, table.used[row][k]) for row, at in enumerate(here)))
-                self._write(self._named(there), *given)
+                self._write_if(self._named(there), *given)
             else:
-                wider = [z3.ZeroExt(1, value) for value in given]
-                values[table.first_output + k] = self._fresh(
-                    z3.Extract(self.bits - 1, 0, MODULES[name].emit(self, *wider))
-                )
-        new = [
-            self._chosen(here, [table.updates[row][r] for row in range(structure.rows)], values)
-            for r in range(structure.registers)
-        ]
+                wide = MODULES[name].emit(self, *(z3.ZeroExt(1, value) for value in given))
+                values[table.first_output + k] = self._fresh(z3.Extract(self.bits - 1, 0, wide))
+        new = [self._chosen(here, [table.updates[row][r] for row in rows], values) for r in range(structure.registers)]
         ends = z3.Or(*(z3.And(at, table.halts[row]) for row, at in enumerate(here)))
         return new, self._named(z3.And(running, z3.Not(ends)))
 
-    def _chosen(self, here: list[Any], wires: list[dict[int, Any]], values: dict[int, Any]) -> Any:
+    def _chosen(self, here: list[Any], wires: list[Wire], values: dict[int, Any]) -> Any:
         """The value of the source that the present row's wire has."""
         found = self._variable()
         for source in wires[0]:
@@ -216,7 +251,7 @@ class Run:
             self.constraints.append(z3.ULE(found, len(self.memory) - 1))
         return found
 
-    def _write(self, there: Any, pointer: Any, value: Any) -> None:
+    def _write_if(self, there: Any, pointer: Any, value: Any) -> None:
         self.memory = [
             self._fresh(z3.If(z3.And(there, pointer == address), value, cell))
             for address, cell in enumerate(self.memory)
@@ -226,8 +261,8 @@ class Run:
         return z3.BitVecVal(value, self.bits)
 
     def _variable(self) -> Any:
-        self.count += 1
-        return z3.BitVec(f"{self.name}_{self.count}", self.bits)
+        self.names += 1
+        return z3.BitVec(f"{self.name}_{self.names}", self.bits)
 
     def _fresh(self, term: Any) -> Any:
         variable = self._variable()
@@ -235,19 +270,19 @@ class Run:
         return variable
 
     def _named(self, condition: Any) -> Any:
-        self.count += 1
-        name = z3.Bool(f"{self.name}_{self.count}")
+        self.names += 1
+        name = z3.Bool(f"{self.name}_{self.names}")
         self.constraints.append(name == condition)
         return name
 
-    # ---- the modules' builder protocol
-
-    def number(self, literal: int) -> Any:
-        return z3.BitVecVal(literal, self.bits + 1)
+    # ---- what the table of modules is emitted to; numbers have one bit more, for sums below 2 M
 
     @property
     def size(self) -> Any:
         return self.number(len(self.memory))
+
+    def number(self, literal: int) -> Any:
+        return z3.BitVecVal(literal, self.bits + 1)
 
     def add(self, a: Any, b: Any) -> Any:
         return a + b
@@ -271,7 +306,7 @@ class Run:
         return z3.ZeroExt(1, found)
 
     def write(self, pointer: Any, value: Any) -> None:
-        raise NotImplementedError("WRITE may be absent, so a step writes by itself")
+        raise NotImplementedError("WRITE may be absent from a row, so a step writes by itself")
 
 
 def main() -> None:
