@@ -6,9 +6,8 @@ structure is given. Each wire of each row is one of as many booleans as it has p
 out on bit vectors from its concrete memory; it must have halted by its step limit, with the output cells right. A table
 that z3 finds is run on the whole pool, and then on fresh and larger instances; one that fails joins the examples.
 
-What was tried and kept, because z3 finds nothing without: programs of few operations are asked for first, what a
-program does not use is fixed, runs may first take only a part of their steps, and one incremental solver for finite
-domains (QF_FD) keeps what it has learned.
+What helps z3: programs of few operations are asked for first, what a program does not use is fixed, runs may first
+take only a part of their steps, and one incremental solver for finite domains (QF_FD) keeps what it has learned.
 
     .venv/bin/python benchmarks/search/z3_synthesis.py TASK REGISTERS REPEATS [--timeout SECONDS] [--seed S]
 """
@@ -18,24 +17,25 @@ from __future__ import annotations
 import argparse
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import z3
 
-from nram.modules import PAPER_MODULES
-from nram.programs.ir import Program
+from nram.programs.execute import execute
+from nram.programs.ir import MODULES, Constant, Operation, Output, Program, Register, Row, Value
+from nram.programs.simplify import simplify
+from nram.programs.text import table_to_text
 from nram.search.for_task import find_counterexamples
-from nram.search.instances import Pool, task_pool
-from nram.search.kernel import CONSTANTS, judge
+from nram.search.instances import Pool, exact, task_pool
 from nram.search.structure import Structure
 from nram.tasks import get_task
 from nram.tasks.base import Instance, Task
 
-MODULES = {module.name: module for module in PAPER_MODULES}
+CONSTANTS = 3  # 0, 1 and 2 are values without a module
 PARTS = (1 / 3, 1 / 2, 3 / 4, 1.0)  # of the steps that an example may take: shorter runs make smaller formulas
+FIRST_ROUND = 2.0  # seconds of each part; every round has twice as many
 QUESTIONS = 5  # at least, in the time of a part; one that takes longer gives way to programs of more operations
 EXAMPLE_CELLS = 5  # examples of about so many cells are preferred: they say more than those of three, and cost little
 
@@ -57,74 +57,78 @@ def synthesise(task: Task, structure: Structure, seed: int, timeout: float) -> S
     began = time.monotonic()
     pool = task_pool(task, seed)
     examples = [min(pool.instances, key=_preference)]
-    questions = 0
-    for place, part in enumerate(PARTS):
-        now = time.monotonic()
-        deadline = now + (began + timeout - now) / (len(PARTS) - place)
-        asking = Synthesis(task, structure, pool, seed, part, examples)
-        program = asking.find(deadline)
-        questions += asking.questions
-        examples = asking.examples
-        if program is not None:
-            return Synthesised(program, time.monotonic() - began, questions, len(examples))
-    return Synthesised(None, time.monotonic() - began, questions, len(examples))
+    asking = [Synthesis(task, structure, pool, seed, part) for part in PARTS]
+    program, seconds = None, FIRST_ROUND
+    while program is None and any(one.hopeful for one in asking) and time.monotonic() < began + timeout:
+        for one in asking:
+            program = one.find(examples, min(time.monotonic() + seconds, began + timeout))
+            if program is not None:
+                break
+        seconds *= 2
+    questions = sum(one.questions for one in asking)
+    return Synthesised(program, time.monotonic() - began, questions, len(examples))
 
 
 class Synthesis:
     """Questions to one solver, in which runs may take a part of their steps."""
 
-    def __init__(
-        self, task: Task, structure: Structure, pool: Pool, seed: int, part: float, examples: Sequence[Instance]
-    ):
+    def __init__(self, task: Task, structure: Structure, pool: Pool, seed: int, part: float):
         self.task, self.structure, self.pool, self.seed, self.part = task, structure, pool, seed, part
         self.table = Table(structure)
         self.solver = z3.SolverFor("QF_FD")
         self.solver.set("random_seed", seed)
         self.solver.add(*self.table.constraints)
-        self.examples: list[Instance] = []
+        self.known = 0
         self.questions = 0
-        for example in examples:
-            self._add(example)
+        self.refuted = 0
+        """There is no program of so few operations, whatever further examples say."""
+        self.hopeful = True
+        uses = [(one, 1) for row in self.table.used for one in row]
+        self.bounds = [z3.Bool(f"at_most_{most}") for most in range(len(uses) + 1)]
+        for most, bound in enumerate(self.bounds):
+            self.solver.add(z3.Implies(bound, z3.PbLe(uses, most)))
 
-    def find(self, deadline: float) -> Program | None:
-        """A program that is right, with few operations if that is found."""
+    def find(self, examples: list[Instance], deadline: float) -> Program | None:
+        """A program that is right, with few operations if that is found; examples that speak against others join."""
         longest = (deadline - time.monotonic()) / QUESTIONS
-        most = sum(map(len, self.table.used))
-        operations = 1
-        while operations <= most:
-            bound = z3.Bool(f"at_most_{operations}")
-            self.solver.add(
-                z3.Implies(bound, z3.PbLe([(one, 1) for row in self.table.used for one in row], operations))
-            )
-            answer = z3.sat
-            while answer == z3.sat:
-                left = min(longest, deadline - time.monotonic())
-                if left <= 0:
-                    return None
-                self.solver.set("timeout", max(1, int(1000 * left)))
-                answer = self.solver.check(bound)
-                self.questions += 1
-                if answer == z3.sat:
-                    genes = self.table.genes(self.solver.model())
-                    wrong = self._counterexample(genes)
-                    if wrong is None:
-                        return self.structure.program(genes)
-                    self._add(wrong)
-            if answer == z3.unsat and not self.solver.unsat_core():
-                return None  # whatever the number of operations
+        operations = self.refuted + 1
+        while self.hopeful and operations < len(self.bounds):
+            for example in examples[self.known :]:
+                self._add(example)
+            left = min(longest, deadline - time.monotonic())
+            if left <= 0:
+                return None
+            self.solver.set("timeout", max(1, int(1000 * left)))
+            answer = self.solver.check(self.bounds[operations])
+            self.questions += 1
+            if answer == z3.sat:
+                program = self.table.program(self.solver.model())
+                wrong = self._counterexample(program)
+                if wrong is None:
+                    return program
+                examples.append(wrong)
+                continue
+            if answer == z3.unsat:
+                self.hopeful = len(self.solver.unsat_core()) > 0  # otherwise the bound had no part in it
+                if operations == self.refuted + 1:
+                    self.refuted = operations
+            operations += 1
         return None
 
     def _add(self, example: Instance) -> None:
         steps = math.ceil(self.part * example.steps)
-        self.solver.add(*Run(self.table, example, steps, f"example{len(self.examples)}").constraints)
-        self.examples.append(example)
+        self.solver.add(*Run(self.table, example, steps, f"example{self.known}").constraints)
+        self.known += 1
 
-    def _counterexample(self, genes: np.ndarray) -> Instance | None:
-        shape, costs = self.structure, np.zeros(len(self.pool))
-        judge(shape.codes, shape.arity, shape.registers, genes, *self.pool.arrays, costs)
-        wrong = [instance for instance, cost in zip(self.pool.instances, costs, strict=True) if cost > 0]
-        wrong = wrong or find_counterexamples(shape.program(genes), self.task, self.seed)
+    def _counterexample(self, program: Program) -> Instance | None:
+        wrong = [instance for instance in self.pool.instances if not _solves(program, instance)]
+        wrong = wrong or find_counterexamples(program, self.task, self.seed)
         return min(wrong, key=_preference, default=None)
+
+
+def _solves(program: Program, instance: Instance) -> bool:
+    result = execute(program, instance.input, instance.steps)
+    return result.halted and exact([instance], [result.memory]) == [True]
 
 
 def _preference(example: Instance) -> tuple[int, int]:
@@ -154,7 +158,10 @@ class Table:
         count = len(shape.sequence)
         used = [z3.Bool(f"{name}_used{k}") for k in range(count)]
         halts = z3.Bool(f"{name}_halts")
-        arguments = [[self._wire(f"{name}_op{k}_{which}", k) for which in range(shape.arity[k])] for k in range(count)]
+        arguments = [
+            [self._wire(f"{name}_op{k}_{which}", k) for which in range(MODULES[shape.sequence[k]].arity)]
+            for k in range(count)
+        ]
         updates = [self._wire(f"{name}_r{r}", count) for r in range(shape.registers)]
         readers = [(used[k], wire) for k in range(count) for wire in arguments[k]]
         readers += [(z3.Not(halts), wire) for wire in updates]
@@ -177,26 +184,33 @@ class Table:
         self.constraints.append(z3.PbEq([(one, 1) for one in choice.values()], 1))
         return choice
 
-    def genes(self, model: Any) -> np.ndarray:
-        """The table that a model stands for, in the form of the search."""
-        shape = self.structure
-        genes = np.zeros((shape.rows, shape.width), np.int16)
+    def program(self, model: Any) -> Program:
+        """What a model stands for."""
 
         def holds(condition: Any) -> bool:
             return z3.is_true(model.eval(condition, model_completion=True))
 
-        def source(wire: Wire) -> int:
-            return next(number for number, chosen in wire.items() if holds(chosen))
+        names = tuple(f"r{r + 1}" for r in range(self.structure.registers))
+        return Program(names, (tuple(self._row(row, holds) for row in range(self.structure.rows)),))
 
-        for row in range(shape.rows):
-            for k in range(len(shape.sequence)):
-                for which, wire in enumerate(self.arguments[row][k]):
-                    genes[row, 3 * k + which] = source(wire)
-                genes[row, 3 * k + 2] = holds(self.used[row][k])
-            for r, wire in enumerate(self.updates[row]):
-                genes[row, 3 * len(shape.sequence) + r] = source(wire)
-            genes[row, -2] = holds(self.halts[row])
-        return genes
+    def _row(self, row: int, holds: Callable[[Any], bool]) -> Row:
+        places: dict[int, int] = {}
+        operations: list[Operation] = []
+
+        def value(wire: Wire) -> Value:
+            number = next(source for source, chosen in wire.items() if holds(chosen))
+            if number < CONSTANTS:
+                return Constant(number)
+            if number < self.first_output:
+                return Register(number - CONSTANTS)
+            return Output(places[number - self.first_output])
+
+        for k, name in enumerate(self.structure.sequence):
+            if holds(self.used[row][k]):
+                places[k] = len(operations)
+                operations.append(Operation(name, tuple(map(value, self.arguments[row][k]))))
+        when = tuple(bool(row >> r & 1) for r in range(self.structure.registers))
+        return Row(when, tuple(operations), tuple(map(value, self.updates[row])), holds(self.halts[row]))
 
 
 class Run:
@@ -229,7 +243,7 @@ class Run:
         for k, name in enumerate(structure.sequence):
             given = [
                 self._chosen(here, [table.arguments[row][k][which] for row in rows], values)
-                for which in range(structure.arity[k])
+                for which in range(MODULES[structure.sequence[k]].arity)
             ]
             if name == "WRITE":
                 there = z3.Or(*(z3.And(at, table.used[row][k]) for row, at in enumerate(here)))
@@ -322,7 +336,7 @@ def main() -> None:
     said = f"{done.questions} questions, {done.examples} examples, {done.seconds:.1f} s"
     if done.program is None:
         raise SystemExit(f"none found: {said}")
-    print(done.program)
+    print(table_to_text(simplify(done.program)))
     print(said)
 
 

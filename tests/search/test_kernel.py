@@ -2,50 +2,78 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
 
 from nram.programs import interpret
 from nram.programs.library import zoo_entries
-from nram.search.instances import Pool, task_pool
-from nram.search.kernel import NOT_HALTING, judge, random_genes, run_chain
+from nram.search.instances import Blocks, Pool, task_pool
+from nram.search.kernel import LOOK_UP, NOT_HALTING, ROW_LENGTH, judge, random_genes, run_chain
+from nram.search.lanes import LANES
+from nram.search.speed import live_code, visited_rows
 from nram.search.structure import Structure, embed
 from nram.tasks import get_task
 from nram.tasks.base import Instance
 
 STRUCTURES = (Structure(1), Structure(2), Structure(3, 2), Structure(2, 1, states=3), Structure(4, 3))
+AT_FIRST = 16
+# The same all the time: a shorter chain is then the beginning of a longer one.
+WARM: dict[str, Any] = {"hot": 0.1, "cold": 0.1}
 
 
 def _genes(structure: Structure, seed: int) -> np.ndarray:
     genes = np.zeros((structure.rows, structure.width), np.int16)
-    random_genes(seed, structure.codes, structure.registers, structure.states, genes)
+    random_genes(seed, structure.operations, structure.registers, structure.states, genes)
     return genes
 
 
-def _costs(structure: Structure, genes: np.ndarray, pool: Pool) -> np.ndarray:
-    costs = np.zeros(len(pool))
-    judge(structure.codes, structure.arity, structure.registers, genes, *pool.arrays, costs)
+def _costs_in(structure: Structure, genes: np.ndarray, blocks: Blocks, count: int) -> np.ndarray:
+    costs = np.zeros(count)
+    judge(structure.run_block, structure.operations, structure.registers, genes, blocks, count, costs)
     return costs
 
 
-def _chain(structure: Structure, genes: np.ndarray, pool: Pool, *, seed: int, budget: int, must_fit: bool = False):
-    hot, cold, length_cost = (0.03, 0.005, 0.02) if must_fit else (0.3, 0.1, 0.0)
+def _costs(structure: Structure, genes: np.ndarray, pool: Pool) -> np.ndarray:
+    return _costs_in(structure, genes, pool.blocks(), len(pool))
+
+
+def _chain(
+    structure: Structure,
+    genes: np.ndarray,
+    pool: Pool,
+    *,
+    seed: int,
+    budget: int,
+    blocks: Blocks | None = None,
+    hot: float = 0.3,
+    cold: float = 0.1,
+    length_cost: float = 0.0,
+    at_first: int = AT_FIRST,
+    must_fit: bool = False,
+    watch: np.ndarray | None = None,
+) -> Any:
     return run_chain(
+        structure.run_block,
         seed,
-        structure.codes,
-        structure.arity,
+        structure.operations,
         structure.registers,
         structure.states,
         genes,
-        *pool.arrays,
+        pool.blocks() if blocks is None else blocks,
+        len(pool),
         budget,
         hot,
         cold,
         length_cost,
+        at_first,
         must_fit,
-        np.zeros(4),
+        np.zeros(4) if watch is None else watch,
     )
 
 
@@ -58,6 +86,30 @@ def _any_pool(rng: Random, count: int) -> Pool:
         cells = rng.sample(range(size), rng.randint(1, size))
         instances.append(Instance(memory, wish, cells, cells, rng.choice([1, 2, 5, 20])))
     return Pool(tuple(instances))
+
+
+def _in_place(blocks: Blocks, place: int) -> tuple[Any, ...]:
+    """The instance that stands in a place, as far as blocks hold it."""
+    block, lane = divmod(place, LANES)
+    return tuple(array[block, ..., lane].tolist() for array in blocks)
+
+
+def _length(structure: Structure, genes: np.ndarray, pool: Pool) -> int:
+    """What a chain with `must_fit` makes small."""
+    rows = visited_rows(structure.program(genes), pool.instances)
+    return sum(len(live_code(structure, genes[row])[0]) + ROW_LENGTH for row in rows)
+
+
+@pytest.fixture(scope="module")
+def access() -> tuple[Structure, Pool, np.ndarray]:
+    """A structure, a pool and a table that fits it."""
+    structure, pool = Structure(2), task_pool(get_task("access"), 0)
+    genes = _genes(structure, 3)
+    assert _chain(structure, genes, pool, seed=3, budget=400_000)[0]
+    return structure, pool, genes
+
+
+# ---- judging
 
 
 @pytest.mark.parametrize("structure", STRUCTURES, ids=str)
@@ -74,13 +126,16 @@ def test_costs_are_those_of_the_interpreter(structure):
             assert cost == pytest.approx(expected)
 
 
+# ---- chains
+
+
 def test_a_chain_that_fits_leaves_a_table_that_fits():
     task = get_task("access")
     pool = task_pool(task, 0)
     structure = Structure(2)
     genes = _genes(structure, 3)
     fits, candidates, runs, best, active = _chain(structure, genes, pool, seed=3, budget=400_000)
-    assert fits and best == 0 and candidates > 0 and runs > 0 and active <= len(pool)
+    assert fits and best == 0 and candidates > 0 and runs > 0 and AT_FIRST <= active <= len(pool)
     assert not _costs(structure, genes, pool).any()
     program = structure.program(genes)
     for instance in task.sample(30, 20, seed=9):
@@ -88,45 +143,146 @@ def test_a_chain_that_fits_leaves_a_table_that_fits():
         assert ending.halted and ending.memory[0] == instance.output[0]
 
 
-def test_the_same_seed_gives_the_same_table_and_another_seed_another():
+@pytest.mark.parametrize("length_cost", [0.0, 0.03])
+def test_the_same_seed_gives_the_same_table_and_another_seed_another(length_cost):
     pool, structure = task_pool(get_task("merge"), 0), Structure(3, 2)
-    tables = []
+    endings, tables = [], []
     for seed in (5, 5, 6):
         genes = _genes(structure, 1)
-        _chain(structure, genes, pool, seed=seed, budget=3000)
+        endings.append(_chain(structure, genes, pool, seed=seed, budget=3000, length_cost=length_cost))
         tables.append(genes)
+    assert endings[0] == endings[1] and endings[0] != endings[2]
     assert (tables[0] == tables[1]).all() and (tables[0] != tables[2]).any()
 
 
-def test_shortening_keeps_the_fit_and_never_makes_it_longer():
-    pool, structure = task_pool(get_task("access"), 0), Structure(2)
-    genes = _genes(structure, 3)
-    assert _chain(structure, genes, pool, seed=3, budget=400_000)[0]
+@pytest.mark.parametrize(
+    ("task", "structure", "at_first", "length_cost"),
+    [("copy", Structure(2), 2, 0.0), ("permutation", Structure(2, 2), 3, 0.03), ("merge", Structure(4, 2), 37, 0.03)],
+)
+def test_the_cost_that_a_chain_keeps_is_that_of_its_table_on_what_is_in_play(task, structure, at_first, length_cost):
+    pool = task_pool(get_task(task), 0)
+    for looks in (1, 5):
+        genes, blocks, watch = _genes(structure, 8), pool.blocks(), np.zeros(4)
+        same: dict[str, Any] = {"seed": 8, "at_first": at_first, "length_cost": length_cost, **WARM}
+        fits, *_, active = _chain(structure, genes, pool, budget=looks * LOOK_UP, blocks=blocks, **same)
+        assert not fits
+        _chain(structure, _genes(structure, 8), pool, budget=looks * LOOK_UP + 1, watch=watch, **same)
+        costs = _costs_in(structure, genes, blocks, len(pool))
+        assert watch.tolist() == pytest.approx([0, looks * LOOK_UP, costs[:active].sum(), active])
+
+
+def test_instances_that_join_stay_in_play_and_none_is_lost():
+    structure, pool, at_first = Structure(2), task_pool(get_task("copy"), 0), 2
+    most = 0
     for seed in range(3):
+        order = pool.shortest_first(Random(seed))
+        before = pool.blocks(order)
+        everything = sorted(_in_place(before, place) for place in range(len(pool)))
+        in_play = [_in_place(before, place) for place in range(at_first)]
+        for budget in (100, 1_000, 10_000, 100_000):
+            genes, blocks = _genes(structure, seed), pool.blocks(order)
+            *_, active = _chain(
+                structure, genes, pool, seed=seed, budget=budget, blocks=blocks, at_first=at_first, **WARM
+            )
+            assert [_in_place(blocks, place) for place in range(len(in_play))] == in_play
+            assert sorted(_in_place(blocks, place) for place in range(len(pool))) == everything
+            in_play = [_in_place(blocks, place) for place in range(active)]
+        most = max(most, len(in_play))
+    assert most > LANES
+
+
+def test_instances_join_when_a_table_fits_all_in_play_and_gets_them_wrong():
+    structure, pool, at_first = Structure(2), task_pool(get_task("copy"), 0), 4
+    moved = 0
+    for seed in range(3):
+        order = pool.shortest_first(Random(seed))
+
+        def begun(budget: int, seed: int = seed, order: Sequence[int] = order) -> tuple[np.ndarray, Blocks, int]:
+            """The beginning of a chain: its table, the instances in their places, and how many are in play."""
+            genes, blocks = _genes(structure, seed), pool.blocks(order)
+            *_, active = _chain(
+                structure, genes, pool, seed=seed, budget=budget, blocks=blocks, at_first=at_first, **WARM
+            )
+            return genes, blocks, active
+
+        without, joined = 0, 1 << 17
+        while joined - without > 1:
+            middle = (without + joined) // 2
+            without, joined = (middle, joined) if begun(middle)[-1] == at_first else (without, middle)
+        genes, blocks, active = begun(joined)
+        costs = _costs_in(structure, genes, blocks, len(pool))
+        assert active > at_first and not costs[:at_first].any() and costs[at_first:active].all()
+        moved += sum(_in_place(blocks, place) != _in_place(pool.blocks(order), place) for place in range(active))
+    assert moved > 0
+
+
+def test_a_chain_has_all_in_play_if_there_are_fewer_than_it_begins_with():
+    structure, pool = Structure(2), _any_pool(Random(3), 5)
+    *_, active = _chain(structure, _genes(structure, 0), pool, seed=0, budget=2000)
+    assert active == 5
+
+
+# ---- chains from a table that fits
+
+
+def test_shortening_keeps_the_fit_and_never_makes_it_longer(access):
+    structure, pool, genes = access
+    before = _length(structure, genes, pool)
+    lengths = []
+    for seed in range(4):
         shorter = genes.copy()
-        _chain(structure, shorter, pool, seed=seed, budget=20_000, must_fit=True)
+        settings: dict[str, Any] = (
+            {"hot": 0.03, "cold": 0.005, "length_cost": 0.02} if seed % 2 else {"length_cost": 0.1}
+        )
+        fits, candidates, _, _, active = _chain(
+            structure, shorter, pool, seed=seed, budget=20_000, must_fit=True, **settings
+        )
+        assert fits and candidates == 20_000 and active == len(pool)
         assert not _costs(structure, shorter, pool).any()
+        lengths.append(_length(structure, shorter, pool))
+    assert max(lengths) <= before and min(lengths) < before
 
 
-def test_a_chain_stops_when_it_is_told_to():
+def test_shortening_that_is_stopped_leaves_a_table_that_fits_however_hot_it_is(access):
+    structure, pool, genes = access
+    table, watch = genes.copy(), np.zeros(4)
+    settings: dict[str, Any] = {"must_fit": True, "hot": 100.0, "cold": 100.0, "length_cost": 0.02}
+    with ThreadPoolExecutor(1) as executor:
+        chain = executor.submit(lambda: _chain(structure, table, pool, seed=1, budget=10**9, watch=watch, **settings))
+        _stop_on_the_way(watch)
+        assert 0 < chain.result()[1] < 10**9
+    assert (table != genes).any() and not _costs(structure, table, pool).any()
+
+
+# ---- being told to stop
+
+
+def _stop_on_the_way(watch: np.ndarray) -> None:
+    while watch[1] == 0:
+        time.sleep(0.001)
+    watch[0] = 1
+
+
+def test_a_chain_that_is_told_to_stop_before_it_begins_leaves_its_table_as_it_was():
     pool, structure = task_pool(get_task("merge"), 0), Structure(3, 3)
-    watch = np.array([1.0, 0, 0, 0])
-    fits, candidates, *_ = run_chain(
-        0,
-        structure.codes,
-        structure.arity,
-        3,
-        1,
-        _genes(structure, 0),
-        *pool.arrays,
-        10**9,
-        0.3,
-        0.1,
-        0.0,
-        False,
-        watch,
-    )
-    assert not fits and candidates < 10_000
+    genes = _genes(structure, 0)
+    fits, candidates, *_ = _chain(structure, genes, pool, seed=0, budget=10**9, watch=np.array([1.0, 0, 0, 0]))
+    assert not fits and candidates == 0 and (genes == _genes(structure, 0)).all()
+
+
+def test_a_chain_stops_when_it_is_told_to_on_the_way():
+    pool, structure, watch = task_pool(get_task("merge"), 0), Structure(3, 1), np.zeros(4)
+    with ThreadPoolExecutor(1) as executor:
+        chain = executor.submit(
+            lambda: _chain(structure, _genes(structure, 0), pool, seed=0, budget=10**9, watch=watch)
+        )
+        _stop_on_the_way(watch)
+        fits, candidates, _, best, active = chain.result()
+    assert not fits and 0 < candidates < 10**9 and candidates % LOOK_UP == 0
+    assert 0 < best <= watch[2] and watch[3] == active
+
+
+# ---- programs as tables
 
 
 @pytest.mark.parametrize("entry", zoo_entries(), ids=lambda entry: entry.title)

@@ -7,7 +7,6 @@ import pytest
 
 from nram.cli import main
 from nram.search.instances import Pool, task_pool
-from nram.search.kernel import WRITE
 from nram.search.speed import (
     PLAIN_LOOPS,
     PlainLoop,
@@ -30,15 +29,16 @@ def copy_pool() -> Pool:
 @pytest.mark.parametrize("structure", [Structure(3), Structure(2, 1, states=2), Structure(4, 2)], ids=str)
 def test_all_ways_of_judging_a_table_give_the_same_cost(structure, copy_pool):
     pool = Pool(copy_pool.instances[::40])
+    judges = {name: judge_for(structure, pool) for name, judge_for in PLAIN_LOOPS.items()}
     for seed in range(2):
         genes = start_of(structure, seed)
-        costs = {name: judged(structure, genes, pool) for name, judged in PLAIN_LOOPS.items()}
+        costs = {name: cost(genes) for name, cost in judges.items()}
         assert costs == pytest.approx(dict.fromkeys(PLAIN_LOOPS, costs["evaluator"]))
 
 
 def test_plain_loops_go_the_same_way_whoever_judges(copy_pool):
     structure = Structure(3)
-    loops = [PlainLoop(structure, copy_pool, judged) for judged in (by_evaluator, by_interpreter)]
+    loops = [PlainLoop(structure, copy_pool, judge_for) for judge_for in (by_evaluator, by_interpreter)]
     before = loops[0].genes.copy()
     for _ in range(40):
         for loop in loops:
@@ -50,7 +50,7 @@ def test_plain_loops_go_the_same_way_whoever_judges(copy_pool):
 def test_a_row_means_the_same_until_something_it_uses_is_changed():
     structure = Structure(2)
     width, write = structure.width, structure.sequence.index("WRITE")
-    assert structure.codes[write] == WRITE
+    assert structure.operations[write, 2] == 1
     row = np.zeros(width, np.int16)  # uses no operation: both registers become 0
     meaning = row_meaning(structure, row)
     unused = row.copy()

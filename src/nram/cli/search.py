@@ -15,10 +15,10 @@ from nram.errors import UsageError
 
 if TYPE_CHECKING:
     from nram.programs import Program
-    from nram.search.engine import Outcome, Report
+    from nram.search.engine import Best, Outcome, Report
     from nram.search.instances import Pool
     from nram.search.structure import Structure
-    from nram.tasks.base import Instance, Task
+    from nram.tasks.base import Task
 
 PLAIN_SECONDS = 5  # between two lines in a pipe
 
@@ -34,7 +34,9 @@ def add_parser(verbs) -> None:
         "program was found: the best so far is then written and shown.",
     )
     parser.add_argument(
-        "source", metavar="TASK|FILE", help='a task, or a file with {"input": [...], "output": [...]} lines'
+        "source",
+        metavar="TASK|FILE",
+        help='a task, by name or by its file (.py), or a file with {"input": [...], "output": [...]} lines',
     )
     parser.add_argument("--budget", type=float, default=60.0, metavar="SECONDS", help="default: 60")
     parser.add_argument("--candidates", type=positive, metavar="N", help="stop after so many, by whole rounds")
@@ -45,6 +47,7 @@ def add_parser(verbs) -> None:
     parser.add_argument("--registers", type=positive, metavar="R", help="look only at programs of this structure")
     parser.add_argument("--repeats", type=positive, metavar="K", help="how often a row may use each module")
     parser.add_argument("--states", type=positive, metavar="S", help="states of the program")
+    parser.add_argument("--modules", metavar="NAMES", help="of a row in this order, as READ,INC,WRITE (default: all)")
     parser.add_argument("--from", dest="start", metavar="PROGRAM", help="repair: begin at this program, stay near it")
     parser.add_argument(
         "--verify-budget", type=float, default=10.0, metavar="SECONDS", help="of each part of the verification; 0: none"
@@ -56,11 +59,12 @@ def add_parser(verbs) -> None:
 def run(arguments) -> int:
     from nram.programs.files import save_program
     from nram.search.engine import Search
+    from nram.search.for_task import judge_of, source_of
     from nram.search.state import Question, load_state, save_state
 
     if arguments.budget <= 0:
         raise UsageError(f"--budget {arguments.budget:g} leaves no time: give seconds above 0")
-    task, pool = _source(arguments)
+    task, pool = source_of(arguments.source, arguments.seed)
     structures, start = _structures(arguments)
     name = task.name if task is not None else Path(arguments.source).stem
     out = arguments.out or Path(f"{name}.nram")
@@ -72,7 +76,7 @@ def run(arguments) -> int:
     state = load_state(saved, question) if saved.exists() else None
     search = Search(
         pool,
-        _judges(task, arguments.seed),
+        judge_of(task, arguments.seed),
         seed=arguments.seed,
         structures=structures,
         start=place,
@@ -84,7 +88,7 @@ def run(arguments) -> int:
     from nram.cli.train import interruptible
 
     with interruptible() as stopping, _Progress(name) as progress:
-        outcome = search.run(progress.report, lambda state: save_state(saved, question, state), stopping)
+        outcome = search.run(progress.report, progress.best, lambda state: save_state(saved, question, state), stopping)
     program = outcome.program or outcome.best
     if program is None:
         print("nram search: stopped before there was anything to keep", file=sys.stderr)
@@ -101,18 +105,10 @@ def run(arguments) -> int:
 # ---- what is asked for
 
 
-def _source(arguments) -> tuple[Task | None, Pool]:
-    from nram.search.instances import read_examples, task_pool
-    from nram.tasks import get_task, task_names
-
-    if arguments.source not in task_names() and Path(arguments.source).is_file():
-        return None, read_examples(Path(arguments.source))
-    task = get_task(arguments.source)
-    return task, task_pool(task, arguments.seed)
-
-
 def _structures(arguments) -> tuple[tuple[Structure, ...], tuple | None]:
     """The structures to look at, and the place to begin in a repair."""
+    from nram.modules import MODULE_NAMES, select_modules
+    from nram.programs.ir import MODULES
     from nram.search.schedule import STRUCTURES
     from nram.search.structure import MOST_ROWS, Structure, embed
 
@@ -122,10 +118,15 @@ def _structures(arguments) -> tuple[tuple[Structure, ...], tuple | None]:
         program = load_program(arguments.start)
         structure, genes = embed(program)
         return (structure,), (program.fingerprint, (structure, genes))
+    modules = MODULE_NAMES
+    if arguments.modules is not None:
+        modules = tuple(module.name for module in select_modules(arguments.modules.upper().split(",")))
+        if all(MODULES[name].arity == 0 for name in modules):
+            raise UsageError(f"--modules {arguments.modules} names constants alone, which are always there: add others")
     given = (arguments.registers, arguments.repeats, arguments.states)
     if given == (None, None, None):
-        return STRUCTURES, None
-    structure = Structure(arguments.registers or 3, arguments.repeats or 1, arguments.states or 1)
+        return tuple(replace(structure, modules=modules) for structure in STRUCTURES), None
+    structure = Structure(arguments.registers or 3, arguments.repeats or 1, arguments.states or 1, modules)
     if structure.rows > MOST_ROWS:
         raise UsageError(
             f"{structure} has {structure.rows} rows: at most {MOST_ROWS} can be searched; use fewer registers"
@@ -133,24 +134,11 @@ def _structures(arguments) -> tuple[tuple[Structure, ...], tuple | None]:
     return (structure,) * 4, None
 
 
-def _judges(task: Task | None, seed: int):
-    """What is asked of a program that fits: instances that speak against it."""
-    asked = [0]
-
-    def judge(program: Program) -> list[Instance]:
-        from nram.search.for_task import find_counterexamples
-
-        asked[0] += 1
-        return [] if task is None else find_counterexamples(program, task, 1000 * seed + asked[0])
-
-    return judge
-
-
 def _with_card(arguments, program: Program, task: Task | None, name: str, outcome: Outcome) -> Program:
     from nram.runtime import versions
 
     words = ["nram", "search", arguments.source, "--seed", str(arguments.seed)]
-    for option in ("registers", "repeats", "states", "candidates"):
+    for option in ("registers", "repeats", "states", "modules", "candidates"):
         if getattr(arguments, option) is not None:
             words += [f"--{option}", str(getattr(arguments, option))]
     if arguments.start is not None:
@@ -256,7 +244,8 @@ def _not_found(arguments, program: Program, pool: Pool, outcome: Outcome, out: P
 
 
 class _Progress:
-    """One line that is written over on a terminal, a line now and then in a pipe. On standard error."""
+    """One line that is written over on a terminal, a line now and then in a pipe, and a line for every program that is
+    better than those before. On standard error."""
 
     def __init__(self, name: str):
         self.name = name
@@ -275,14 +264,12 @@ class _Progress:
             return
         self.last = report.seconds
         rate = report.candidates / max(report.seconds, 1e-9)
-        best = "-" if report.best_cost == float("inf") else f"{report.best_cost:.1f}"
         line = " | ".join(
             (
                 f"{self.name}: {report.seconds:.0f} s",
                 f"round {report.round + 1}",
                 f"{report.candidates / 1e6:.1f}M candidates, {rate / 1e6:.2f}M/s",
                 f"{report.chains} restarts",
-                f"best program: {best} of {report.pool} instances wrong",
                 f"{report.counterexamples} counterexamples",
             )
         )
@@ -290,3 +277,18 @@ class _Progress:
             print(f"\r\033[K{line[: os.get_terminal_size(2).columns - 1]}", end="", file=sys.stderr, flush=True)
         else:
             print(line, file=sys.stderr, flush=True)
+
+    def best(self, best: Best) -> None:
+        if self.live:
+            print("\r\033[K", end="", file=sys.stderr)
+        instance = best.smallest
+        wrong = [cell for cell in instance.cells if best.obtained[cell] != instance.output[cell]]
+        what = "does not halt"
+        if wrong:
+            what = f"cell {wrong[0]} is {best.obtained[wrong[0]]} and should be {instance.output[wrong[0]]}"
+        print(
+            f"{best.seconds:6.1f} s  {best.structure}: wrong on {best.wrong} of {best.pool}; "
+            f"on {' '.join(map(str, instance.input))} {what}",
+            file=sys.stderr,
+            flush=True,
+        )

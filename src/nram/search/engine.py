@@ -10,15 +10,17 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from random import Random
 
 import numpy as np
 
+from nram.programs.interpret import interpret
 from nram.programs.ir import Program
 from nram.programs.simplify import simplify
 from nram.programs.simplify.specialise import visited_places
 from nram.search.instances import Pool
 from nram.search.kernel import judge, random_genes, run_chain
-from nram.search.schedule import STRUCTURES, Chain, round_of_chains
+from nram.search.schedule import FORGETTING, MANNERS, REPAIR, STRUCTURES, Chain, round_of_chains
 from nram.search.structure import Structure
 from nram.tasks.base import Instance
 
@@ -26,6 +28,15 @@ SHORTENING_CHAINS = 6
 SHORTENING_BUDGET = 150_000
 SHORTENING = (0.03, 0.005, 0.02)  # hot, cold, and the cost of an operation
 REPORT_SECONDS = 0.25
+
+
+@dataclass(frozen=True)
+class Left:
+    """The best table that chains of one structure have left lately."""
+
+    structure: Structure
+    cost: float
+    genes: np.ndarray = field(compare=False)
 
 
 @dataclass(frozen=True)
@@ -40,6 +51,8 @@ class SearchState:
     """Of a program on the whole pool, in wholly wrong instances."""
     best_genes: np.ndarray | None = field(default=None, compare=False)
     best_structure: Structure | None = None
+    left: tuple[Left, ...] = ()
+    """For chains that go on from there."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +69,22 @@ class Report:
     best_cost: float
     running_cost: float
     """The least cost of the chains at work, on the instances they have in play."""
+
+
+@dataclass(frozen=True)
+class Best:
+    """A program better than all before it, and what it still gets wrong."""
+
+    structure: Structure
+    cost: float
+    wrong: int
+    """Instances of the pool that are not exact, or on which it does not halt."""
+    pool: int
+    seconds: float
+    smallest: Instance
+    """The smallest of the wrong ones."""
+    obtained: list[int]
+    halted: bool
 
 
 @dataclass(frozen=True)
@@ -102,12 +131,15 @@ class Search:
     def run(
         self,
         on_report: Callable[[Report], None] = lambda report: None,
+        on_best: Callable[[Best], None] = lambda best: None,
         on_round: Callable[[SearchState], None] = lambda state: None,
         stopping: Callable[[], bool] = lambda: False,
     ) -> Outcome:
         """Search until a program is found or time, candidates or patience are spent."""
         self.began = time.monotonic()
-        self.on_report, self.stopping = on_report, stopping
+        self.on_report, self.on_best, self.stopping = on_report, on_best, stopping
+        for structure in self.structures:
+            assert structure.run_block  # compiled here, once, before the threads need it
         with ThreadPoolExecutor(self.workers) as executor:
             while not self._spent():
                 found = self._round(executor)
@@ -116,16 +148,23 @@ class Search:
                     return Outcome(program, program, structure, self.state, self._elapsed(), False)
                 if self._spent():
                     break
-                self.state = replace(self.state, round=self.state.round + 1)
+                number = self.state.round + 1
+                left = () if number % FORGETTING == 0 else self.state.left
+                self.state = replace(self.state, round=number, left=left)
                 on_round(self.state)
         best = self._program(self.state.best_structure, self.state.best_genes)
         return Outcome(None, best, self.state.best_structure, self.state, self._elapsed(), True)
 
     def _round(self, executor: ThreadPoolExecutor) -> tuple[Program, Structure] | None:
-        chains = round_of_chains(self.state.round, self.seed, self.structures)
+        manners = MANNERS if self.start is None else (REPAIR,)
+        chains = round_of_chains(self.state.round, self.seed, self.structures, manners)
         pool = self.pool
         self.watches = {number: np.zeros(4) for number in range(len(chains))}
-        futures = [executor.submit(self._chain, chain, pool, self.watches[i]) for i, chain in enumerate(chains)]
+        starts = [self._start(chain) for chain in chains]
+        futures = [
+            executor.submit(self._chain, chain, genes, pool, self.watches[i])
+            for i, (chain, genes) in enumerate(zip(chains, starts, strict=True))
+        ]
         learned: list[Instance] = []
         try:
             for number, (chain, future) in enumerate(zip(chains, futures, strict=True)):
@@ -134,7 +173,7 @@ class Search:
                 if self._stop_asked() and not fits:
                     return None
                 del self.watches[number]
-                self._count(chain.structure, genes, candidates, pool)
+                self._count(chain, genes, candidates, pool)
                 if fits:
                     program = self._shortened(chain, genes, pool)
                     against = self.counterexamples(program)
@@ -148,30 +187,43 @@ class Search:
                 future.cancel()
         if learned:
             self.state = replace(
-                self.state, counterexamples=(*self.state.counterexamples, *learned), best_cost=float("inf")
+                self.state, counterexamples=(*self.state.counterexamples, *learned), best_cost=float("inf"), left=()
             )
             self.pool = self.original.joined(self.state.counterexamples)
         return None
 
-    def _chain(self, chain: Chain, pool: Pool, watch: np.ndarray) -> tuple[np.ndarray, bool, int]:
+    def _start(self, chain: Chain) -> np.ndarray:
         structure = chain.structure
-        genes = np.zeros((structure.rows, structure.width), np.int16)
         if self.start is not None and self.start[0] == structure:
-            genes[:] = self.start[1]
-        else:
-            random_genes(chain.seed, structure.codes, structure.registers, structure.states, genes)
+            return self.start[1].copy()
+        if chain.manner.goes_on:
+            for left in self.state.left:
+                if left.structure == structure:
+                    return left.genes.copy()
+        genes = np.zeros((structure.rows, structure.width), np.int16)
+        random_genes(chain.seed, structure.operations, structure.registers, structure.states, genes)
+        return genes
+
+    def _chain(self, chain: Chain, genes: np.ndarray, pool: Pool, watch: np.ndarray) -> tuple[np.ndarray, bool, int]:
+        structure = chain.structure
+        rng = Random(chain.seed)
+        order = rng.sample(range(len(pool)), len(pool))
+        if chain.manner.small_first:
+            order = pool.shortest_first(rng)
         fits, candidates, _, _, _ = run_chain(
+            structure.run_block,
             chain.seed,
-            structure.codes,
-            structure.arity,
+            structure.operations,
             structure.registers,
             structure.states,
             genes,
-            *pool.arrays,
+            pool.blocks(order),
+            len(pool),
             chain.budget,
-            chain.hot,
-            chain.cold,
-            0.0,
+            chain.manner.hot,
+            chain.manner.cold,
+            chain.manner.length_cost,
+            chain.manner.at_first,
             False,
             watch,
         )
@@ -179,12 +231,24 @@ class Search:
 
     # ---- what is found
 
-    def _count(self, structure: Structure, genes: np.ndarray, candidates: int, pool: Pool) -> None:
+    def _count(self, chain: Chain, genes: np.ndarray, candidates: int, pool: Pool) -> None:
         """Note a chain that has ended, and its program if there was none better."""
+        structure = chain.structure
         costs = np.zeros(len(pool))
-        judge(structure.codes, structure.arity, structure.registers, genes, *pool.arrays, costs)
+        judge(
+            structure.run_block,
+            structure.operations,
+            structure.registers,
+            genes,
+            pool.blocks(),
+            len(pool),
+            costs,
+        )
         cost = float(costs.sum())
         better = cost < self.state.best_cost
+        left = {one.structure: one for one in self.state.left}
+        if chain.manner.length_cost > 0 and (structure not in left or cost < left[structure].cost):
+            left[structure] = Left(structure, cost, genes)
         self.state = replace(
             self.state,
             candidates=self.state.candidates + candidates,
@@ -192,6 +256,26 @@ class Search:
             best_cost=cost if better else self.state.best_cost,
             best_genes=genes if better else self.state.best_genes,
             best_structure=structure if better else self.state.best_structure,
+            left=tuple(left.values()),
+        )
+        if better and cost > 0:
+            self._tell_best(structure, genes, costs, pool)
+
+    def _tell_best(self, structure: Structure, genes: np.ndarray, costs: np.ndarray, pool: Pool) -> None:
+        wrong = [pool.instances[i] for i in np.flatnonzero(costs)]
+        smallest = min(wrong, key=lambda instance: len(instance.input))
+        ending = interpret(structure.program(genes), smallest.input, smallest.steps)
+        self.on_best(
+            Best(
+                structure,
+                float(costs.sum()),
+                len(wrong),
+                len(pool),
+                self._elapsed(),
+                smallest,
+                list(ending.memory),
+                ending.halted,
+            )
         )
 
     def _shortened(self, chain: Chain, genes: np.ndarray, pool: Pool) -> Program:
@@ -202,22 +286,26 @@ class Search:
         for number in range(SHORTENING_CHAINS):
             other = genes.copy()
             run_chain(
+                structure.run_block,
                 chain.seed + 7919 * (number + 1),
-                structure.codes,
-                structure.arity,
+                structure.operations,
                 structure.registers,
                 structure.states,
                 other,
-                *pool.arrays,
+                pool.blocks(),
+                len(pool),
                 SHORTENING_BUDGET,
                 hot,
                 cold,
                 length_cost,
+                len(pool),
                 True,
                 np.zeros(4),
             )
             programs.append(self._simplified(structure, other, pool))
-        return min(programs, key=lambda program: (program.operations + program.rows, str(program)))
+        return min(
+            programs, key=lambda program: (program.operations + program.rows, _steps(program, pool), str(program))
+        )
 
     def _simplified(self, structure: Structure, genes: np.ndarray, pool: Pool) -> Program:
         """For the inputs of the pool: rows that none of them leads to are left out."""
@@ -266,3 +354,8 @@ class Search:
                 running_cost=min((float(watch[2]) for watch in at_work), default=float("inf")),
             )
         )
+
+
+def _steps(program: Program, pool: Pool) -> int:
+    """All steps on the pool: of two programs as short as each other, the faster one is better."""
+    return sum(interpret(program, instance.input, instance.steps).steps for instance in pool.instances)

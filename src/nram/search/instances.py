@@ -7,28 +7,24 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from random import Random
 
 import numpy as np
 
 from nram.errors import UsageError
+from nram.search.lanes import LANES
 from nram.tasks.base import Instance, Task
 
 SMALL = 7  # every complexity up to here, and one larger
 LARGER = (10,)
 # Extra memory, and how many instances with it for each complexity: a program must not rely on the smallest memory.
 MEMORIES = ((0, 16), (1, 8), (3, 8), (9, 4))
+DISORDER = 3.0  # steps, in an order by steps
 
 
-class Arrays(NamedTuple):
-    """The pool in the form of the kernel."""
-
-    starts: np.ndarray  # int32 [N, most cells]
-    sizes: np.ndarray
-    limits: np.ndarray
-    cells: np.ndarray  # int32 [N, most output cells]
-    wanted: np.ndarray
-    cell_counts: np.ndarray
+Blocks = tuple[np.ndarray, ...]
+"""Instances in the form of the kernel: starts [blocks, cells, lanes], sizes and limits [blocks, lanes], output cells
+and what they should hold [blocks, output cells, lanes], and how many there are [blocks, lanes]; all int32."""
 
 
 @dataclass(frozen=True)
@@ -41,26 +37,36 @@ class Pool:
     def __len__(self) -> int:
         return len(self.instances)
 
+    def blocks(self, order: Sequence[int] | None = None) -> Blocks:
+        """The instances in some order (a new copy, which a chain may rearrange); lanes too many hold nothing."""
+        chosen = np.arange(len(self)) if order is None else np.array(order)
+        return tuple(_in_lanes(array[chosen]) for array in self._arrays)
+
+    def shortest_first(self, rng: Random) -> list[int]:
+        """An order by the step limit, with some disorder so that no two chains begin alike."""
+        return sorted(range(len(self)), key=lambda i: self.instances[i].steps + rng.uniform(0, DISORDER))
+
     @cached_property
-    def arrays(self) -> Arrays:
+    def _arrays(self) -> tuple[np.ndarray, ...]:
         count = len(self.instances)
         cells = max(len(instance.input) for instance in self.instances)
         outputs = max(len(instance.cells) for instance in self.instances)
-        arrays = Arrays(
-            starts=np.zeros((count, cells), np.int32),
-            sizes=np.zeros(count, np.int64),
-            limits=np.zeros(count, np.int64),
-            cells=np.zeros((count, outputs), np.int32),
-            wanted=np.zeros((count, outputs), np.int32),
-            cell_counts=np.zeros(count, np.int64),
-        )
+        starts, asked, wanted = (np.zeros((count, width), np.int32) for width in (cells, outputs, outputs))
         for i, instance in enumerate(self.instances):
-            asked = len(instance.cells)
-            arrays.starts[i, : len(instance.input)] = instance.input
-            arrays.sizes[i], arrays.limits[i], arrays.cell_counts[i] = len(instance.input), instance.steps, asked
-            arrays.cells[i, :asked] = instance.cells
-            arrays.wanted[i, :asked] = [instance.output[cell] for cell in instance.cells]
-        return arrays
+            starts[i, : len(instance.input)] = instance.input
+            asked[i, : len(instance.cells)] = instance.cells
+            wanted[i, : len(instance.cells)] = [instance.output[cell] for cell in instance.cells]
+        sizes = np.array([len(instance.input) for instance in self.instances], np.int32)
+        limits = np.array([instance.steps for instance in self.instances], np.int32)
+        counts = np.array([len(instance.cells) for instance in self.instances], np.int32)
+        return starts, sizes, limits, asked, wanted, counts
+
+
+def _in_lanes(array: np.ndarray) -> np.ndarray:
+    blocks = -(-len(array) // LANES)
+    padded = np.zeros((blocks * LANES, *array.shape[1:]), np.int32)
+    padded[: len(array)] = array
+    return np.ascontiguousarray(np.moveaxis(padded.reshape(blocks, LANES, *array.shape[1:]), 1, -1))
 
 
 def task_pool(task: Task, seed: int) -> Pool:

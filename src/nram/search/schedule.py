@@ -1,4 +1,4 @@
-"""Which structures are tried, for how long: small ones first, chains that double, every structure its fair share."""
+"""Which structures are tried, how, and for how long: small ones first, chains that double, each its fair share."""
 
 from __future__ import annotations
 
@@ -11,36 +11,65 @@ STRUCTURES = (
     Structure(2, 1),
     Structure(3, 1),
     Structure(3, 2),
-    Structure(4, 1),
     Structure(4, 2),
-    Structure(3, 3),
+    Structure(4, 3),
     Structure(2, 1, states=2),
     Structure(5, 2),
-    Structure(4, 3),
-    Structure(3, 1, states=3),
     Structure(3, 2, states=2),
 )
 FIRST_STRUCTURES = 3  # of them are tried in the first round, and one more in every further round
 FIRST_BUDGET = 100_000  # candidates of a chain in the first round
-LARGEST_BUDGET = 25_600_000
-TEMPERATURES = ((0.3, 0.1), (0.5, 0.1), (0.15, 0.1))  # hot and cold, in wholly wrong instances
+BUDGET_PER_GENE = 1_000  # longer chains gain less than further ones
+
+
+class Manner(NamedTuple):
+    """How a chain goes about it."""
+
+    small_first: bool
+    """Whether it begins with the instances of least steps; otherwise with any."""
+    at_first: int
+    """Instances it begins with."""
+    length_cost: float
+    """Of an operation, in wholly wrong instances."""
+    hot: float
+    cold: float
+    """The temperatures at its ends, in wholly wrong instances."""
+    goes_on: bool = False
+    """Whether it begins at the best table that chains with a price on length have left; otherwise at random."""
+
+
+# From few small instances a chain learns quickly what to do, and where each answer is one cell there is no other way
+# up. But it also learns tricks that only work there. Many instances of every size, and a price on every operation,
+# make tricks dear: so are loops that compare and choose found. Neither finds what the other does. What such chains end
+# with is often nearly right, and worth warming up again.
+BY_STEPS = Manner(small_first=True, at_first=16, length_cost=0.0, hot=0.3, cold=0.1)
+BY_LENGTH = Manner(small_first=False, at_first=32, length_cost=0.03, hot=0.3, cold=0.1)
+FURTHER = BY_LENGTH._replace(hot=0.25, goes_on=True)
+MANNERS = (BY_STEPS, BY_LENGTH, FURTHER)
+FIRST_FURTHER = 3  # the round from which on chains are long enough to leave something worth it
+FORGETTING = 6  # rounds after which the tables they left are forgotten, lest all go on from the same
+REPAIR = Manner(small_first=False, at_first=64, length_cost=0.01, hot=0.15, cold=0.05)
 
 
 class Chain(NamedTuple):
     """One run of the annealer."""
 
     structure: Structure
+    manner: Manner
     budget: int
-    hot: float
-    cold: float
     seed: int
 
 
-def round_of_chains(number: int, seed: int, structures: Sequence[Structure]) -> list[Chain]:
+def round_of_chains(
+    number: int, seed: int, structures: Sequence[Structure], manners: Sequence[Manner] = MANNERS
+) -> list[Chain]:
     """The chains of one round. They depend on nothing but these arguments."""
-    budget = min(FIRST_BUDGET << number, LARGEST_BUDGET)
     chains = []
-    for place, structure in enumerate(structures[: FIRST_STRUCTURES + number]):
-        hot, cold = TEMPERATURES[(number + place) % len(TEMPERATURES)]
-        chains.append(Chain(structure, budget, hot, cold, (seed * 1_000_003 + number) * 1009 + place))
+    for structure in structures[: FIRST_STRUCTURES + number]:
+        most = BUDGET_PER_GENE * structure.rows * structure.width
+        for manner in manners:
+            if manner.goes_on and number < FIRST_FURTHER:
+                continue
+            chain_seed = (seed * 1_000_003 + number) * 1009 + len(chains)
+            chains.append(Chain(structure, manner, min(FIRST_BUDGET << number, most), chain_seed))
     return chains

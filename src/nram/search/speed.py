@@ -1,10 +1,10 @@
 """Measuring the search: candidates a second on one core, beside plain loops over the same candidates, in one run.
 
-A candidate is one proposed change of one row of the table. The chain recognises about half of its candidates as
+A candidate is one proposed change of one row of the table. The chain recognises about a quarter of its candidates as
 programs that do just what the one before did (the change concerns what is not used) and runs nothing for them; the
 others are evaluated. The plain loops propose changes in the same way, and run every candidate on as many instances as
-a chain starts with: by the annealer's evaluator without its tricks, called from Python; or as a `Program`, by machine
-code compiled for it or by the reference interpreter.
+a chain starts with: by the annealer's evaluator without its tricks, all of them in one block, called from Python; or as
+a `Program`, by machine code compiled for it or by the reference interpreter.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
+from random import Random
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,20 +23,13 @@ from nram.programs.ir import Program
 from nram.programs.native.jit import CompiledProgram
 from nram.programs.simplify.specialise import visited_places
 from nram.search.instances import Pool, task_pool
-from nram.search.kernel import (
-    ACTIVE_AT_FIRST,
-    NOT_HALTING,
-    _mutate,
-    compile_row,
-    judge,
-    random_genes,
-    run_chain,
-)
+from nram.search.kernel import NOT_HALTING, _mutate, compile_row, judge, random_genes, run_chain
 from nram.search.structure import Structure
 from nram.tasks import get_task
 from nram.tasks.base import Instance
 
-HOT, COLD = 0.3, 0.1
+HOT, COLD, LENGTH_COST = 0.3, 0.1, 0.03
+AT_FIRST = 16  # instances in play when a chain begins: a full block
 CHAIN = 1_000_000  # candidates of a chain, unless it finds a program earlier
 HALF_WAY = 0.17  # the temperature
 ON_THE_WAY = 50_000  # candidates until a table is like those of a chain at some temperature
@@ -43,8 +37,9 @@ SAMPLES = 2_000  # changes of such a table, to see how many leave the program as
 
 WORKLOAD = (("copy", Structure(3, 1)), ("permutation", Structure(3, 2)))
 
-Judge = Callable[[Structure, np.ndarray, Pool], float]
+Judge = Callable[[np.ndarray], float]
 """A table's cost on all instances of a pool."""
+JudgeFor = Callable[[Structure, Pool], Judge]
 
 
 class ChainSpeed(NamedTuple):
@@ -59,7 +54,7 @@ def measure(seconds: float, progress: Callable[[str], None]) -> dict[str, Any]:
     for task, structure in WORKLOAD:
         progress(f"{task}, {structure}")
         workload.append(measure_task(task, structure, seconds))
-    return {"processor": binding.get_host_cpu_name(), "instances_of_plain_loops": ACTIVE_AT_FIRST, "tasks": workload}
+    return {"processor": binding.get_host_cpu_name(), "instances_of_plain_loops": AT_FIRST, "tasks": workload}
 
 
 def measure_task(task: str, structure: Structure, seconds: float) -> dict[str, Any]:
@@ -75,8 +70,8 @@ def measure_task(task: str, structure: Structure, seconds: float) -> dict[str, A
         "evaluated_per_s": rate * (1 - unchanged),
         "runs_per_s": chain.runs / chain.seconds,
     }
-    for name, judged in PLAIN_LOOPS.items():
-        plain = time_plain_loop(structure, pool, judged, seconds)
+    for name, judge_for in PLAIN_LOOPS.items():
+        plain = time_plain_loop(structure, pool, judge_for, seconds)
         result[f"{name}_per_s"] = plain
         result[f"times_{name}"] = rate / plain
     return result
@@ -86,19 +81,21 @@ def measure_task(task: str, structure: Structure, seconds: float) -> dict[str, A
 
 
 def anneal(structure: Structure, pool: Pool, genes: np.ndarray, seed: int, budget: int, hot: float, cold: float) -> Any:
-    """A chain as the search runs it, on `genes` in place."""
+    """A chain as the search runs it, here on instances of all sizes from the start; it changes `genes` in place."""
     return run_chain(
+        structure.run_block,
         seed,
-        structure.codes,
-        structure.arity,
+        structure.operations,
         structure.registers,
         structure.states,
         genes,
-        *pool.arrays,
+        pool.blocks(Random(seed).sample(range(len(pool)), len(pool))),
+        len(pool),
         budget,
         hot,
         cold,
-        0.0,
+        LENGTH_COST,
+        AT_FIRST,
         False,
         np.zeros(4),
     )
@@ -106,7 +103,7 @@ def anneal(structure: Structure, pool: Pool, genes: np.ndarray, seed: int, budge
 
 def start_of(structure: Structure, seed: int) -> np.ndarray:
     genes = np.zeros((structure.rows, structure.width), np.int16)
-    random_genes(seed, structure.codes, structure.registers, structure.states, genes)
+    random_genes(seed, structure.operations, structure.registers, structure.states, genes)
     return genes
 
 
@@ -144,19 +141,32 @@ def unchanged_share(structure: Structure, pool: Pool, samples: int = SAMPLES) ->
             # One change in sixteen may concern a row that no run visits, as in the chain.
             rows = visited if generator.integers(16) else range(structure.rows)
             row = int(generator.choice(rows))
-            changed = table.copy()
-            _mutate(state, structure.codes, structure.arity, structure.registers, structure.states, changed, row)
+            changed = changed_table(structure, table, row, state)
             same += row_meaning(structure, changed[row]) == row_meaning(structure, table[row])
     return same / (samples * len(temperatures))
 
 
+def changed_table(structure: Structure, table: np.ndarray, row: int, state: np.ndarray) -> np.ndarray:
+    """A copy with one change to a row, proposed as a chain does; `state` is that of the random numbers."""
+    changed = table.copy()
+    _, live = live_code(structure, table[row])
+    _mutate(state, structure.operations, structure.registers, structure.states, changed, row, live)
+    return changed
+
+
+def live_code(structure: Structure, genes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The operations of a row that matter, and which of all they are."""
+    count = len(structure.operations)
+    code, live = np.zeros((count, 4), np.int16), np.zeros(count, np.bool_)
+    length = compile_row(structure.operations, structure.registers, genes, code, live)
+    return code[:length], live
+
+
 def row_meaning(structure: Structure, genes: np.ndarray) -> tuple[bytes, bool, bytes]:
     """What a row does: its live operations, whether it halts, and if not what it leaves behind."""
-    count = len(structure.codes)
-    code = np.zeros((count, 4), np.int16)
-    length = compile_row(structure.codes, structure.arity, structure.registers, genes, code, np.zeros(count, np.bool_))
+    code, _ = live_code(structure, genes)
     halts = bool(genes[-2])
-    return code[:length].tobytes(), halts, b"" if halts else genes[3 * count :].tobytes()
+    return code.tobytes(), halts, b"" if halts else genes[-2 - structure.registers :].tobytes()
 
 
 def visited_rows(program: Program, instances: Sequence[Instance]) -> list[int]:
@@ -168,15 +178,15 @@ def visited_rows(program: Program, instances: Sequence[Instance]) -> list[int]:
 
 def spread(pool: Pool) -> Sequence[Instance]:
     """As many instances as a chain has in play at first, of all sizes."""
-    return pool.instances[:: max(1, len(pool) // ACTIVE_AT_FIRST)][:ACTIVE_AT_FIRST]
+    return pool.instances[:: max(1, len(pool) // AT_FIRST)][:AT_FIRST]
 
 
 # ---- plain loops
 
 
-def time_plain_loop(structure: Structure, pool: Pool, judged: Judge, seconds: float) -> float:
+def time_plain_loop(structure: Structure, pool: Pool, judge_for: JudgeFor, seconds: float) -> float:
     """Candidates a second of annealing written down plainly."""
-    loop = PlainLoop(structure, pool, judged)
+    loop = PlainLoop(structure, pool, judge_for)
     loop.step()
     began = time.process_time()
     tried = 0
@@ -189,54 +199,64 @@ def time_plain_loop(structure: Structure, pool: Pool, judged: Judge, seconds: fl
 class PlainLoop:
     """Change a row, run the program on all instances, take it or leave it. It begins half-way."""
 
-    def __init__(self, structure: Structure, pool: Pool, judged: Judge, seed: int = 1):
+    def __init__(self, structure: Structure, pool: Pool, judge_for: JudgeFor, seed: int = 1):
         self.structure = structure
-        self.judged = judged
-        self.pool = Pool(tuple(spread(pool)))
+        self.cost = judge_for(structure, Pool(tuple(spread(pool))))
         self.genes = table_on_the_way(structure, pool, seed, HALF_WAY)
-        self.total = judged(structure, self.genes, self.pool)
+        self.total = self.cost(self.genes)
         self.generator = np.random.default_rng(seed)
         self.state = np.array([seed], np.uint64)
 
     def step(self) -> None:
-        shape = self.structure
-        changed = self.genes.copy()
-        row = int(self.generator.integers(shape.rows))
-        _mutate(self.state, shape.codes, shape.arity, shape.registers, shape.states, changed, row)
-        total = self.judged(shape, changed, self.pool)
+        row = int(self.generator.integers(self.structure.rows))
+        changed = changed_table(self.structure, self.genes, row, self.state)
+        total = self.cost(changed)
         if total <= self.total - HALF_WAY * math.log(1 - self.generator.random()):
             self.genes, self.total = changed, total
 
 
-def by_evaluator(structure: Structure, genes: np.ndarray, pool: Pool) -> float:
+def by_evaluator(structure: Structure, pool: Pool) -> Judge:
     """The cost by the annealer's own evaluator, every row and every instance anew."""
-    costs = np.zeros(len(pool))
-    judge(structure.codes, structure.arity, structure.registers, genes, *pool.arrays, costs)
-    return float(costs.sum())
+    run_block, operations, registers = structure.run_block, structure.operations, structure.registers
+    blocks, costs = pool.blocks(), np.zeros(len(pool))
+
+    def cost(genes: np.ndarray) -> float:
+        judge(run_block, operations, registers, genes, blocks, len(costs), costs)
+        return float(costs.sum())
+
+    return cost
 
 
-def by_native_code(structure: Structure, genes: np.ndarray, pool: Pool) -> float:
+def by_native_code(structure: Structure, pool: Pool) -> Judge:
     """The cost by machine code made for this program."""
-    code = CompiledProgram(structure.program(genes))
-    total = 0.0
-    for instance in pool.instances:
-        batch = np.array([instance.input], np.int32)
-        _, _, halted = code.run_batch(batch, instance.steps)
-        total += _cost(instance, batch[0], bool(halted[0]))
-    return total
+
+    def cost(genes: np.ndarray) -> float:
+        code = CompiledProgram(structure.program(genes))
+        total = 0.0
+        for instance in pool.instances:
+            batch = np.array([instance.input], np.int32)
+            _, _, halted = code.run_batch(batch, instance.steps)
+            total += _cost(instance, batch[0], bool(halted[0]))
+        return total
+
+    return cost
 
 
-def by_interpreter(structure: Structure, genes: np.ndarray, pool: Pool) -> float:
+def by_interpreter(structure: Structure, pool: Pool) -> Judge:
     """The cost by the reference interpreter."""
-    program = structure.program(genes)
-    total = 0.0
-    for instance in pool.instances:
-        ending = interpret(program, instance.input, instance.steps)
-        total += _cost(instance, ending.memory, ending.halted)
-    return total
+
+    def cost(genes: np.ndarray) -> float:
+        program = structure.program(genes)
+        total = 0.0
+        for instance in pool.instances:
+            ending = interpret(program, instance.input, instance.steps)
+            total += _cost(instance, ending.memory, ending.halted)
+        return total
+
+    return cost
 
 
-PLAIN_LOOPS: dict[str, Judge] = {
+PLAIN_LOOPS: dict[str, JudgeFor] = {
     "evaluator": by_evaluator,
     "native": by_native_code,
     "interpreter": by_interpreter,

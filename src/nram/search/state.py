@@ -11,11 +11,11 @@ import numpy as np
 
 from nram.errors import NramError, UsageError
 from nram.files import write_atomically
-from nram.search.engine import SearchState
+from nram.search.engine import Left, SearchState
 from nram.search.structure import Structure
 from nram.tasks.base import Instance
 
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,10 @@ def save_state(path: Path, question: Question, state: SearchState) -> None:
         "best_cost": None if state.best_genes is None else state.best_cost,
         "best_genes": None if state.best_genes is None else state.best_genes.tolist(),
         "best_structure": None if state.best_structure is None else _structure_to_json(state.best_structure),
+        "left": [
+            {"structure": _structure_to_json(left.structure), "cost": left.cost, "genes": left.genes.tolist()}
+            for left in state.left
+        ],
     }
     write_atomically(path, (json.dumps(value) + "\n").encode())
 
@@ -61,18 +65,17 @@ def load_state(path: Path, question: Question) -> SearchState:
         if value["question"] != question.as_json():
             differing = [key for key in question.as_json() if value["question"].get(key) != question.as_json()[key]]
             raise UsageError(f"{path} is a search with another {', '.join(differing)}: choose another --out")
-        structure = value["best_structure"] and _structure_from_json(value["best_structure"])
-        genes = None if value["best_genes"] is None else np.array(value["best_genes"], np.int16)
-        if genes is not None and (structure is None or genes.shape != (structure.rows, structure.width)):
-            raise ValueError("its best table does not fit its structure")
+        best = value["best_structure"]
+        structure = None if best is None else _structure_from_json(best)
         return SearchState(
             round=int(value["round"]),
             candidates=int(value["candidates"]),
             chains=int(value["chains"]),
             counterexamples=tuple(_instance_from_json(instance) for instance in value["counterexamples"]),
             best_cost=float("inf") if value["best_cost"] is None else float(value["best_cost"]),
-            best_genes=genes,
+            best_genes=None if structure is None else _genes(value["best_genes"], structure),
             best_structure=structure,
+            left=tuple(_left_from_json(left) for left in value["left"]),
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise NramError(f"{path} cannot be read: {error}; remove it to start the search again") from None
@@ -89,6 +92,18 @@ def _structure_to_json(structure: Structure) -> dict[str, Any]:
 
 def _structure_from_json(value: dict[str, Any]) -> Structure:
     return Structure(value["registers"], value["repeats"], value["states"], tuple(value["modules"]))
+
+
+def _genes(value: Any, structure: Structure) -> np.ndarray:
+    genes = np.array(value, np.int16)
+    if genes.shape != (structure.rows, structure.width):
+        raise ValueError(f"a table of {structure} has another shape")
+    return genes
+
+
+def _left_from_json(value: dict[str, Any]) -> Left:
+    structure = _structure_from_json(value["structure"])
+    return Left(structure, float(value["cost"]), _genes(value["genes"], structure))
 
 
 def _instance_to_json(instance: Instance) -> dict[str, Any]:

@@ -8,11 +8,12 @@ from functools import cached_property
 import numpy as np
 
 from nram.errors import UsageError
-from nram.modules import MODULE_NAMES
+from nram.modules import MODULE_NAMES, Module
 from nram.programs.ir import CONSTANTS as CONSTANT_MODULES
 from nram.programs.ir import MODULES, Constant, Operation, Output, Program, Register, Row, Value
-from nram.search.kernel import CODES, CONSTANTS, GENES_PER_OPERATION, WRITE
+from nram.search.lanes import CONSTANTS, run_block_address
 
+GENES_PER_OPERATION = 3
 MOST_REPEATS = 8
 MOST_ROWS = 64  # the kernel keeps the rows that a run visited as bits of one word
 
@@ -39,12 +40,23 @@ class Structure:
         return GENES_PER_OPERATION * len(self.sequence) + self.registers + 2
 
     @cached_property
-    def codes(self) -> np.ndarray:
-        return np.array([CODES[name] for name in self.sequence], np.int64)
+    def kinds(self) -> tuple[Module, ...]:
+        """The modules of the sequence, each once."""
+        return tuple(MODULES[name] for name in dict.fromkeys(self.sequence))
 
     @cached_property
-    def arity(self) -> np.ndarray:
-        return np.array([MODULES[name].arity for name in self.sequence], np.int64)
+    def operations(self) -> np.ndarray:
+        """The sequence in the form of the kernel: number of the module, its arguments, whether it writes."""
+        numbers = {module.name: number for number, module in enumerate(self.kinds)}
+        modules = [MODULES[name] for name in self.sequence]
+        return np.array(
+            [(numbers[module.name], module.arity, module.memory == "writes") for module in modules], np.int64
+        )
+
+    @property
+    def run_block(self) -> int:
+        """The address of the code that runs a block of instances."""
+        return run_block_address(self.kinds)
 
     def __str__(self) -> str:
         states = f", {self.states} states" if self.states > 1 else ""
@@ -71,9 +83,10 @@ class Structure:
 
         for k, name in enumerate(self.sequence):
             first, second, there = genes[3 * k : 3 * k + 3]
-            if self.codes[k] == WRITE and not there:
+            module = MODULES[name]
+            if module.memory == "writes" and not there:
                 continue
-            arguments = (value(first), value(second))[: self.arity[k]]
+            arguments = (value(first), value(second))[: module.arity]
             places[k] = len(operations)
             operations.append(Operation(name, arguments))
         updates = 3 * len(self.sequence)
