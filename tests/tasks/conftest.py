@@ -20,7 +20,7 @@ def _compiled(task_name: str, memory_size: int):
     task = get_task(task_name)
     # These run for milliseconds: the time goes into compiling them.
     quickly = {"xla_backend_optimization_level": 0}
-    return jax.jit(jax.vmap(lambda key, n: task.sample_traced(key, n, memory_size)), compiler_options=quickly)
+    return jax.jit(jax.vmap(lambda key, n: task.draw_traced(key, n, memory_size)), compiler_options=quickly)
 
 
 @cache

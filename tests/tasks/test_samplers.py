@@ -286,5 +286,5 @@ def test_traced_sampler_keeps_its_types_under_strict_settings(name):
     import jax
 
     with jax.enable_x64(True), jax.numpy_rank_promotion("raise"):
-        drawn = jax.eval_shape(lambda key, n: get_task(name).sample_traced(key, n, 40), jax.random.key(0), 3)
+        drawn = jax.eval_shape(lambda key, n: get_task(name).draw_traced(key, n, 40), jax.random.key(0), 3)
     assert [array.dtype.name for array in drawn] == ["int32", "int32", "bool", "bool"]

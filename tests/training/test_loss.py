@@ -22,7 +22,7 @@ def controller():
 
 @pytest.fixture(scope="module")
 def swap_instance():
-    return get_task("swap").sample_traced(jax.random.key(5), jnp.int32(4), 7)
+    return get_task("swap").draw_traced(jax.random.key(5), jnp.int32(4), 7)
 
 
 @pytest.fixture(scope="module")

@@ -70,7 +70,12 @@ def main(argv: list[str] | None = None) -> int:
     except NramError as error:
         print(f"nram {arguments.verb}: {error}", file=sys.stderr)
         return error.exit_status
-    except RuntimeError as error:
+    except (RuntimeError, ValueError) as error:
+        # What a task of one's own raised inside compiled code comes back as neither its kind nor its words.
+        callback = sys.modules.get("nram.tasks._callback")
+        if callback is not None and callback.failures:
+            print(f"nram {arguments.verb}: {callback.failures[0]}", file=sys.stderr)
+            return callback.failures[0].exit_status
         if "RESOURCE_EXHAUSTED" not in str(error):
             raise
         print(f"nram {arguments.verb}: out of memory: use a smaller population or batch", file=sys.stderr)

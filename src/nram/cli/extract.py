@@ -1,5 +1,6 @@
 """`nram extract`: from a trained member of a run to a program."""
 
+import shlex
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -62,5 +63,7 @@ def run(arguments) -> int:
         print(extraction.note)
     print()
     print(table_to_text(program))
-    print(f"{out}\nNext: nram verify {out}")
+    # A program knows its task by name alone, and the name of one's own says nothing about its file.
+    named = "" if folder.config.task == program.task else f" --task {shlex.quote(folder.config.task)}"
+    print(f"{out}\nNext: nram verify {out}{named}")
     return 0

@@ -115,13 +115,11 @@ def _instance(arguments, program: Program) -> Instance | None:
         if given:
             raise UsageError(f"{given[0]} is for a drawn instance: give --complexity instead of --memory")
         return None
-    from nram.tasks import get_task
+    from nram.programs.task_of import task_of
 
-    name = arguments.task or program.task
-    if name is None:
-        raise UsageError(f"{program.name} has no task to draw an instance of: give --task")
+    task = task_of(program, arguments.task)
     size, arguments.memory_size = arguments.memory_size, None  # the instance is drawn in that size
-    return get_task(name).sample(arguments.complexity, 1, arguments.seed or 0, size)[0]
+    return task.sample(arguments.complexity, 1, arguments.seed or 0, size)[0]
 
 
 def limit_in_words(program: Program) -> str:

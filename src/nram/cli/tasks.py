@@ -1,22 +1,35 @@
 """`nram tasks`: what can be learned."""
 
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
 from nram.cli.output import add_json, print_json, table
+
+if TYPE_CHECKING:
+    from nram.tasks import Task
 
 
 def add_parser(verbs) -> None:
     parser = verbs.add_parser(
         "tasks",
         help="list the tasks",
-        description="List the tasks: what each asks for and how its memory is laid out.",
+        description="List the tasks: what each asks for and how its memory is laid out. Those of installed packages "
+        "are among them; a file with a task of one's own (.py) is checked and shown.",
     )
+    parser.add_argument("tasks", nargs="*", metavar="TASK", help="only these, by name or file (default: all by name)")
     add_json(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments) -> int:
-    from nram.tasks import get_task, task_names
+    from nram.tasks import find_tasks, get_task
 
-    tasks = [get_task(name) for name in task_names()]
+    tasks, problems = ([get_task(name) for name in arguments.tasks], []) if arguments.tasks else find_tasks()
+    for problem in problems:
+        print(f"nram tasks: {problem}", file=sys.stderr)
+    status = 1 if problems else 0
     if arguments.json:
         print_json(
             [
@@ -35,7 +48,7 @@ def run(arguments) -> int:
                 for task in tasks
             ]
         )
-        return 0
+        return status
     rows = [["task", "n", "T(n)", "what is asked for"]]
     for task in tasks:
         limit = task.step_limit
@@ -49,5 +62,23 @@ def run(arguments) -> int:
             ]
         )
     print(table(rows))
-    print("\nn: complexities of the paper's training; T(n): default step limit. --json also gives the memory layouts.")
-    return 0
+    if arguments.tasks:
+        print()
+        for task in tasks:
+            print(f"{task.name}: {task.layout}")
+            print(f"  {_parts_in_words(task)}")
+        return status
+    print("\nn: complexities of training; T(n): default step limit. --json also gives the memory layouts.")
+    return status
+
+
+def _parts_in_words(task: Task) -> str:
+    """What of the optional parts a task has, and what follows from it."""
+    parts = (
+        ("legal_inputs", task.legal_inputs, "small sizes can be verified by all their inputs"),
+        ("symbolic", task.symbolic, "programs can be proven for all values at once"),
+        ("sample_traced", task.sample_traced, "training draws its batches in compiled code"),
+    )
+    present = [f"{name}: {use}" for name, part, use in parts if part is not None]
+    missing = [name for name, part, _ in parts if part is None]
+    return "; ".join(present + ([f"without {', '.join(missing)}"] if missing else []))

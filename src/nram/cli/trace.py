@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from nram.machine import Controller
     from nram.pictures.trace_records import Trace
     from nram.programs import Program
-    from nram.tasks.base import Instance
+    from nram.tasks.base import Instance, Task
     from nram.training.config import TrainConfig
 
 FORMATS = {".txt": "text", ".tex": "latex", ".html": "html", ".json": "json"}
@@ -118,21 +118,19 @@ def _record(arguments, program: Program) -> Trace:
                 "the complexity: say when by --max-steps"
             )
         return record_trace(program, read_memory(arguments.memory), arguments.max_steps, arguments.memory_size)
-    name = arguments.task or program.task
-    if name is None:
+    if program.task is None and arguments.task is None:
         raise UsageError(f"{program.name} has no task to draw an instance of: give --memory or --task")
-    complexity, instance = _draw(arguments, name)
+    from nram.programs.task_of import task_of
+
+    complexity, instance = _draw(arguments, task_of(program, arguments.task))
     limit = arguments.max_steps
     if limit is None and program.limit is not None:
         limit = program.limit(complexity)
     return record_trace(program, instance.input, limit, instance=instance)
 
 
-def _draw(arguments, name: str) -> tuple[int, Instance]:
+def _draw(arguments, task: Task) -> tuple[int, Instance]:
     """An instance of a task, and its complexity."""
-    from nram.tasks import get_task
-
-    task = get_task(name)
     complexity = max(5, task.min_complexity) if arguments.complexity is None else arguments.complexity
     return complexity, task.sample(complexity, 1, arguments.seed or 0, arguments.memory_size)[0]
 
@@ -196,7 +194,7 @@ def _weights(arguments) -> tuple[TrainConfig, Callable[[], Controller], str]:
     if entry is None:
         folder, member = RunFolder.open(Path(arguments.program)), arguments.member or 0
         folder.member_file(member)  # a refusal need not wait for JAX
-        title = f"{folder.config.task}, member {member} of {folder.path}"
+        title = f"{folder.config.task_name}, member {member} of {folder.path}"
         return folder.config, lambda: folder.load_member(member)[0], title
     if arguments.member is not None:
         raise UsageError("--member chooses a member of a run, and a program of the zoo is one: leave it out")
@@ -214,7 +212,9 @@ def _soft_input(arguments, config) -> tuple[list[int], int, Instance | None]:
     from nram.programs.memory import prepare_memory
 
     if arguments.memory is None:
-        complexity, instance = _draw(arguments, config.task)
+        from nram.tasks import get_task
+
+        complexity, instance = _draw(arguments, get_task(config.task))
         limit = config.step_limit(complexity) if arguments.max_steps is None else arguments.max_steps
         return instance.input, limit, instance
     if arguments.max_steps is None:

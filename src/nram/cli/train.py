@@ -40,7 +40,7 @@ def run(arguments) -> int:
     if "help" in arguments.set:
         return _list_settings(arguments)
     config = load_config(arguments.task, file=arguments.config, overrides=arguments.set, seed=arguments.seed)
-    out = arguments.out or Path("runs") / f"{config.task}-{config.seed}"
+    out = arguments.out or Path("runs") / f"{config.task_name}-{config.seed}"
 
     from nram.training.run_folder import RunFolder
 

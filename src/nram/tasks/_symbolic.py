@@ -10,7 +10,7 @@ from typing import Any
 
 import z3
 
-from nram.tasks.base import Term
+from nram.tasks.base import SymbolicCase, Term
 
 
 def variables(name: str, count: int) -> list[Term]:
@@ -73,3 +73,23 @@ def smallest(terms: Sequence[Term]) -> Term:
 
 def larger(one: Term, other: Term) -> Term:
     return z3.If(one < other, other, one)
+
+
+def describes(case: SymbolicCase, memory: Sequence[int], output: Sequence[int], cells: Sequence[int]) -> bool:
+    """Whether the case holds this very input, with this answer in these cells."""
+    places = range(len(memory))
+
+    def holds(values: Sequence[int], address: Term, value: Term) -> Any:
+        return z3.Or(*(z3.And(address == place, value == values[place]) for place in places))
+
+    solver = z3.Solver()
+    solver.add(*case.assumptions)
+    solver.add(*(holds(memory, address, value) for address, value in case.cells))
+    solver.add(*(holds(output, address, value) for address, value in case.expected))
+    for place in places:
+        rest = 0 if case.trash is None else case.trash(place)
+        named = [address == place for address, _ in case.cells]
+        solver.add(z3.Or(*named, memory[place] == rest))
+    for cell in cells:
+        solver.add(z3.Or(*(address == cell for address, _ in case.expected)))
+    return solver.check() == z3.sat

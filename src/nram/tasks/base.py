@@ -1,4 +1,4 @@
-"""What a task is: a memory layout, two samplers of it, and an oracle that knows the answer."""
+"""What a task is: a memory layout, a sampler of it, and an oracle that knows the answer."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def all_output_cells(memory: Sequence[int], cells: list[int]) -> list[int]:
     return cells
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Task:
     """A problem of every complexity n on every memory of at least `least_memory(n)` cells."""
 
@@ -94,19 +94,20 @@ class Task:
     """What is asked for, in one line."""
     layout: str
     """The memory at the start, in words."""
-    min_complexity: int
-    trained_up_to: int
-    """The largest complexity of the paper's training."""
+    min_complexity: int = 1
+    trained_up_to: int = 10
+    """The largest complexity of training; for the tasks of the paper, that of the paper's."""
     step_limit: StepLimit
+    """The default T(n): generous, for searched and trained programs alike."""
     least_memory: Callable[[int], int]
     """The smallest M on which every instance of complexity n fits; it grows with n."""
     sample_input: Callable[[random.Random, int, int], list[int]]
     """(rng, n, M) -> the memory at the start, in O(n log n + M)."""
     oracle: Callable[[Sequence[int]], tuple[list[int], list[int]]]
-    """Memory at the start -> (expected memory, output cells). The memory must follow the layout."""
-    sample_traced: Callable[[Array, Any, int], TracedInstance]
-    """(key, n, M) -> one instance, by the law of `sample_input`. n may be traced, so it is not checked
-    here: it must lie between `min_complexity` and `largest_complexity(M)`."""
+    """Memory at the start -> (expected memory, output cells). The memory must follow the layout, and stays as it is."""
+    sample_traced: Callable[[Array, Any, int], TracedInstance] | None = None
+    """(key, n, M) -> one instance inside compiled code, by the law of `sample_input`. None: training calls
+    `sample_input` and `oracle` instead, which is slower."""
     scored_cells: Callable[[Sequence[int], list[int]], list[int]] = all_output_cells
     """(memory at the start, output cells) -> the cells that count for the paper's error."""
     legal_inputs: Callable[[int, int], Iterator[list[int]]] | None = None
@@ -131,7 +132,16 @@ class Task:
         complexity = int(complexity)
         size = self.least_memory(complexity) if memory_size is None else int(memory_size)
         rng = random.Random(int(seed))
-        return [self._solved(self.sample_input(rng, complexity, size), complexity) for _ in range(count)]
+        return [self.solved(self.sample_input(rng, complexity, size), complexity) for _ in range(count)]
+
+    def draw_traced(self, key: Array, n: Any, memory_size: int) -> TracedInstance:
+        """One instance inside compiled code. n may be traced, so it is not checked here: it must lie between
+        `min_complexity` and `largest_complexity(memory_size)`."""
+        if self.sample_traced is not None:
+            return self.sample_traced(key, n, memory_size)
+        from nram.tasks._callback import sample_by_callback
+
+        return sample_by_callback(self, key, n, memory_size)
 
     def largest_complexity(self, memory_size: int) -> int:
         """The largest complexity that fits; less than `min_complexity` if none does."""
@@ -147,7 +157,8 @@ class Task:
         self.check_complexity(complexity)
         _refuse(self._memory_size_problems(complexity, memory_size))
 
-    def _solved(self, memory: list[int], complexity: int) -> Instance:
+    def solved(self, memory: list[int], complexity: int) -> Instance:
+        """The instance that begins with this memory."""
         output, cells = self.oracle(memory)
         return Instance(memory, output, cells, self.scored_cells(memory, cells), self.step_limit(complexity))
 

@@ -72,7 +72,7 @@ class StageConfig:
 class TrainConfig:
     """Everything that determines a run's result, but for the machine it runs on."""
 
-    task: str
+    task: str  # its name, or the whole path of its file
     seed: int = 0
     batch: int = 32
     loss: Literal["expected", "average"] = "expected"  # the paper's loss, or the one of its footnote
@@ -87,6 +87,10 @@ class TrainConfig:
     hyper: HyperConfig = HyperConfig()
     curriculum: CurriculumConfig = CurriculumConfig()
     stages: tuple[StageConfig, ...] = field(default=(StageConfig(3, 1000, 32),))
+
+    @property
+    def task_name(self) -> str:
+        return get_task(self.task).name
 
     def step_limit(self, n: Any) -> Any:
         """The T(n) of training."""

@@ -62,7 +62,7 @@ def draw_trial(trial: Trial) -> tuple[TracedInstance, np.ndarray]:
     complexity = jax.random.randint(complexity_key, (trial.count,), low, high + 1, jnp.int32)
     if not trial.uniform:
         complexity = jnp.where(jnp.arange(trial.count) % 2 == 1, high, complexity)
-    sample = jax.jit(jax.vmap(lambda key, n: task.sample_traced(key, n, trial.memory_size)))
+    sample = jax.jit(jax.vmap(lambda key, n: task.draw_traced(key, n, trial.memory_size)))
     instances = sample(jax.random.split(instance_key, trial.count), complexity)
     return jax.tree.map(np.asarray, instances), np.asarray(complexity)
 

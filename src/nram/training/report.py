@@ -46,7 +46,7 @@ def judge(
         return all(row["exact"] == 1.0 for row in rows)
 
     return {
-        "task": config.task,
+        "task": config.task_name,
         "seed": config.seed,
         "instances": count,
         "test_seed": seed,

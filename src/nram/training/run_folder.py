@@ -172,7 +172,7 @@ class RunFolder:
         if not path.is_file():
             have = ", ".join(map(str, self.members()))
             if not have:
-                words = f"nram train {self.config.task} --out {shlex.quote(str(self.path))} --resume"
+                words = f"nram train {shlex.quote(self.config.task)} --out {shlex.quote(str(self.path))} --resume"
                 raise UsageError(f"{self.path} has no trained member yet: finish it with {words}")
             raise UsageError(f"{self.path} has no member {rank}: it has {have}")
         return path

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from nram.errors import UsageError
-from nram.tasks import get_task
+from nram.tasks import get_task, lasting_name
 from nram.training.config import StageConfig, TrainConfig, problems_of
 from nram.training.ranges import Range
 
@@ -26,8 +26,8 @@ def load_config(
     task: str, *, file: Path | None = None, overrides: list[str] | None = None, seed: int | None = None
 ) -> TrainConfig:
     """The task's recipe, then a file, then `key=value` overrides, checked."""
-    get_task(task)
-    data: dict[str, Any] = read_recipe(task)
+    data: dict[str, Any] = read_recipe(get_task(task).name)
+    task = lasting_name(task)
     if file is not None:
         data = _merged(data, _read_file(file))
     if data.setdefault("task", task) != task:

@@ -65,7 +65,7 @@ def extract_run(
     elif form == "task":
         program = specialise(program, task)
     made = _made(folder, member, description, form, raw_size, note)
-    program = replace(program, name=config.task, task=config.task, origin="trained", limit=task.step_limit, made=made)
+    program = replace(program, name=task.name, task=task.name, origin="trained", limit=task.step_limit, made=made)
     return Extraction(program, raw_size, note)
 
 
@@ -78,7 +78,7 @@ def _made(folder: RunFolder, member: int, description: dict, form: Form, raw_siz
     slack = max(stage.step_slack for stage in config.stages)
     limit = StepLimit(config.step_limit(1) - config.step_limit(0), config.step_limit(0))
     simplified = {
-        "task": f"from {raw_size}, for the inputs of {folder.config.task}",
+        "task": f"from {raw_size}, for the inputs of {folder.config.task_name}",
         "every-input": f"from {raw_size}, with the same meaning on every memory",
         "raw": "not at all",
     }

@@ -11,15 +11,15 @@ from __future__ import annotations
 
 import time
 
-from nram.errors import UsageError
 from nram.programs.ir import Program
+from nram.programs.task_of import task_of
 from nram.programs.verify.counterexample import Counterexample, confirmed
 from nram.programs.verify.exhaustive import run_all
 from nram.programs.verify.findings import Failure, Finding, Method, Part, Progress, Skipped, merged, merged_skips
 from nram.programs.verify.question import Question, question
 from nram.programs.verify.report import Report, Verdict
 from nram.programs.verify.sampling import find_smaller, run_sampled
-from nram.tasks import Task, get_task
+from nram.tasks import Task
 
 __all__ = ["Counterexample", "Finding", "Report", "Skipped", "Verdict", "verify"]
 
@@ -45,7 +45,7 @@ def verify(
     exhaustive runs, take M from the least up to `extra` more. Once a failure at T(n) is found the rest is left out;
     once one under a larger limit is found the rest is about T(n) alone.
     """
-    asked = question(program, _task_of(program, task), engine, progress)
+    asked = question(program, task if isinstance(task, Task) else task_of(program, task), engine, progress)
     began = time.monotonic()
     whole = Part()
 
@@ -88,15 +88,6 @@ def verify(
         counterexample=_smallest(asked, whole.failures),
         seconds=time.monotonic() - began,
     )
-
-
-def _task_of(program: Program, task: Task | str | None) -> Task:
-    if isinstance(task, Task):
-        return task
-    name = task or program.task
-    if name is None:
-        raise UsageError(f"{program.name} does not say which task it is for: name one (--task)")
-    return get_task(name)
 
 
 def _smallest(asked: Question, failures: list[Failure]) -> Counterexample | None:
