@@ -9,14 +9,16 @@ written in closed form wherever one is cheaper than the M x M table of all pairs
 takes the array namespace `xp` (NumPy or jax.numpy) first, so that this file needs neither, and
 distributions as vectors of length M. An integer meaning is plain arithmetic, so that it serves Python
 integers, whole arrays of them and traced ones alike; only WRITE changes a memory in place. An emitted
-meaning is the same without division, in the few primitives of a `Builder`: machine code, C and logic
-formulas are builders of the same thing.
+meaning is the same in the few primitives of a `Builder`: machine code, C and logic formulas are
+builders of the same thing.
+
+Of a module of one's own the integer meaning is enough, and need serve single integers alone: the rest
+follows from it (`own_modules`).
 """
 
-import difflib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NoReturn, Protocol, cast
 
 from nram.errors import UsageError
 
@@ -35,6 +37,10 @@ class Builder(Protocol):
 
     def sub(self, a: Any, b: Any) -> Any: ...
 
+    def multiply(self, a: Any, b: Any) -> Any: ...  # a b mod M; both arguments lie in 0..2M-1
+
+    def divide(self, a: Any, b: Any) -> Any: ...  # the whole part, 0 if b is 0; both arguments lie in 0..2M-1
+
     def less(self, a: Any, b: Any) -> Any: ...  # a condition; both arguments lie in 0..2M-1
 
     def equal(self, a: Any, b: Any) -> Any: ...  # a condition
@@ -44,6 +50,23 @@ class Builder(Protocol):
     def read(self, pointer: Any) -> Any: ...
 
     def write(self, pointer: Any, value: Any) -> None: ...
+
+    def within(self, value: Any) -> Any: ...  # where code must not trust it: 0 unless it lies in 0..M-1
+
+
+@dataclass(frozen=True)
+class NotEmitted:
+    """In the place of an emitted meaning that nobody wrote: it says so where one is needed."""
+
+    module: str
+    arguments: tuple[str, ...]
+
+    def __call__(self, to: Builder, *arguments: Any) -> NoReturn:
+        words = ", ".join(("to", *self.arguments))
+        raise UsageError(
+            f"the module {self.module} has no emitted form, which machine code, C and proofs are made from: add "
+            f"emit=lambda {words}: ... to its Module, in the primitives of nram.modules.Builder"
+        )
 
 
 @dataclass(frozen=True)
@@ -59,14 +82,34 @@ class Module:
     name: str
     arguments: tuple[str, ...]  # letters as in the paper's pictures
     integer: Callable[..., Any]
-    fuzzy: Callable[..., Array]
-    emit: Callable[..., Any]
-    """(builder, *args) -> the output; WRITE's is ignored."""
+    fuzzy: Callable[..., Array] = cast(Any, None)
+    """Left out: equation 2 by a table of all arguments."""
+    emit: Callable[..., Any] = cast(Any, None)
+    """(builder, *args) -> the output; WRITE's is ignored. Left out: no machine code, C or proofs."""
     memory: Literal["nothing", "reads", "writes"] = "nothing"
+    meaning: str = ""
+    """In words, for people."""
+
+    def __post_init__(self) -> None:
+        if self.fuzzy is None:
+            from nram.own_modules.all_pairs import EquationTwo
+
+            object.__setattr__(self, "fuzzy", EquationTwo(self.name, self.integer, self.arity))
+        if self.emit is None:
+            object.__setattr__(self, "emit", NotEmitted(self.name, self.arguments))
 
     @property
     def arity(self) -> int:
         return len(self.arguments)
+
+    @property
+    def emits(self) -> bool:
+        """Whether it has an emitted form."""
+        return not isinstance(self.emit, NotEmitted)
+
+    @property
+    def built_in(self) -> bool:
+        return _PAPER.get(self.name) is self
 
 
 def _constant(value: int) -> Callable[..., Array]:
@@ -155,26 +198,43 @@ PAPER_MODULES: tuple[Module, ...] = (
         lambda xp, memory, p: p @ memory,
         lambda to, p: to.read(p),
         "reads",
+        meaning="the cell at p",
     ),
-    Module("ZERO", (), lambda size: 0, _constant(0), lambda to: to.number(0)),
-    Module("ONE", (), lambda size: 1, _constant(1), lambda to: to.number(1)),
-    Module("TWO", (), lambda size: 2, _constant(2), lambda to: to.number(2)),
-    Module("INC", ("a",), lambda size, a: (a + 1) % size, lambda xp, size, a: xp.roll(a, 1, -1), _emit_inc),
+    Module("ZERO", (), lambda size: 0, _constant(0), lambda to: to.number(0), meaning="0"),
+    Module("ONE", (), lambda size: 1, _constant(1), lambda to: to.number(1), meaning="1"),
+    Module("TWO", (), lambda size: 2, _constant(2), lambda to: to.number(2), meaning="2"),
+    Module(
+        "INC",
+        ("a",),
+        lambda size, a: (a + 1) % size,
+        lambda xp, size, a: xp.roll(a, 1, -1),
+        _emit_inc,
+        meaning="a + 1 mod M",
+    ),
     Module(
         "ADD",
         ("a", "b"),
         lambda size, a, b: (a + b) % size,
         lambda xp, size, a, b: _subtract(xp, size, a, _negate(xp, b)),
         _emit_add,
+        meaning="a + b mod M",
     ),
-    Module("SUB", ("a", "b"), lambda size, a, b: (a - b) % size, _subtract, _emit_sub),
-    Module("DEC", ("a",), lambda size, a: (a - 1) % size, lambda xp, size, a: xp.roll(a, -1, -1), _emit_dec),
+    Module("SUB", ("a", "b"), lambda size, a, b: (a - b) % size, _subtract, _emit_sub, meaning="a - b mod M"),
+    Module(
+        "DEC",
+        ("a",),
+        lambda size, a: (a - 1) % size,
+        lambda xp, size, a: xp.roll(a, -1, -1),
+        _emit_dec,
+        meaning="a - 1 mod M",
+    ),
     Module(
         "LESS-THAN",
         ("x", "y"),
         lambda size, x, y: 1 * (x < y),
         _less,
         lambda to, x, y: _emit_truth(to, to.less(x, y)),
+        meaning="1 if x < y, otherwise 0",
     ),
     Module(
         "LESS-OR-EQUAL-THAN",
@@ -182,6 +242,7 @@ PAPER_MODULES: tuple[Module, ...] = (
         lambda size, x, y: 1 * (x <= y),
         _less_or_equal,
         lambda to, x, y: to.choose(to.less(y, x), to.number(0), to.number(1)),
+        meaning="1 if x <= y, otherwise 0",
     ),
     Module(
         "EQUALITY-TEST",
@@ -189,6 +250,7 @@ PAPER_MODULES: tuple[Module, ...] = (
         lambda size, a, b: 1 * (a == b),
         _equal,
         lambda to, a, b: _emit_truth(to, to.equal(a, b)),
+        meaning="1 if a = b, otherwise 0",
     ),
     Module(
         "MIN",
@@ -196,6 +258,7 @@ PAPER_MODULES: tuple[Module, ...] = (
         lambda size, a, b: a + (b - a) * (b < a),
         _minimum,
         lambda to, a, b: to.choose(to.less(b, a), b, a),
+        meaning="the smaller of both",
     ),
     Module(
         "MAX",
@@ -203,25 +266,35 @@ PAPER_MODULES: tuple[Module, ...] = (
         lambda size, a, b: a + (b - a) * (b > a),
         _maximum,
         lambda to, a, b: to.choose(to.less(a, b), b, a),
+        meaning="the larger of both",
     ),
-    Module("WRITE", ("p", "a"), _write_integer, _write_fuzzy, lambda to, p, a: to.write(p, a), "writes"),
+    Module(
+        "WRITE",
+        ("p", "a"),
+        _write_integer,
+        _write_fuzzy,
+        lambda to, p, a: to.write(p, a),
+        "writes",
+        meaning="puts a into the cell at p; gives 0",
+    ),
 )
 
 MODULE_NAMES: tuple[str, ...] = tuple(module.name for module in PAPER_MODULES)
 
 
+_PAPER: dict[str, Module] = {module.name: module for module in PAPER_MODULES}
+
+MODULES: dict[str, Module] = dict(_PAPER)
+"""The modules that this process knows by name: the paper's, and those of one's own once they are loaded."""
+
+
 def select_modules(names: Iterable[str], repeats: int = 1) -> tuple[Module, ...]:
-    """The modules of these names in this order, the whole sequence repeated."""
-    table = {module.name: module for module in PAPER_MODULES}
-    chosen = []
-    for name in names:
-        if name not in table:
-            near = difflib.get_close_matches(name.upper(), table, n=3, cutoff=0.4)
-            hint = f"; did you mean {' or '.join(near)}?" if near else f"; the modules are {', '.join(table)}"
-            raise UsageError(f"unknown module '{name}'{hint}")
-        chosen.append(table[name])
+    """The modules of these names, or in these files, in this order; the whole sequence repeated."""
+    from nram.own_modules import get_module
+
+    chosen = tuple(MODULES[name] if name in MODULES else get_module(name) for name in names)
     if not chosen:
         raise UsageError("the machine needs at least one module")
     if repeats < 1:
         raise UsageError(f"repeats is {repeats}: the module sequence must appear at least once")
-    return tuple(chosen) * repeats
+    return chosen * repeats

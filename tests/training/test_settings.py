@@ -198,7 +198,7 @@ def test_every_value_that_cannot_work_is_named_at_once():
         ("jitter=wide", "jitter: 'wide' should be a number"),
         ("enabled=1", "curriculum.enabled: 1 should be true or false"),
         ("controller=rnn", "machine.controller: 'rnn' should be one of mlp, lstm, automaton"),
-        ("modules=READ", "machine.modules: 'READ' should be a list"),
+        ("modules=3", "machine.modules: '3' should be a list"),
         ("stages=[]", "at least one stage is needed"),
         ("learning_rate=true", "hyper.learning_rate: True should be a number, a range or a choice"),
         ("learning_rate=1..0.1", "hyper.learning_rate: the range '1..0.1' needs 0 <= low < high"),

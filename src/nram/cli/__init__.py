@@ -16,6 +16,7 @@ from nram.cli import (
     draw,
     eval,
     extract,
+    modules,
     run,
     sample,
     search,
@@ -29,7 +30,24 @@ from nram.cli import (
 )
 from nram.errors import NramError
 
-VERBS = (tasks, sample, train, search, eval, extract, simplify, verify, show, run, trace, draw, compile, zoo, bench)
+VERBS = (
+    tasks,
+    modules,
+    sample,
+    train,
+    search,
+    eval,
+    extract,
+    simplify,
+    verify,
+    show,
+    run,
+    trace,
+    draw,
+    compile,
+    zoo,
+    bench,
+)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -59,11 +77,20 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _load_modules(files: list[str]) -> None:
+    if files:
+        from nram.own_modules import get_module
+
+        for file in files:
+            get_module(file)
+
+
 def main(argv: list[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else argv
     arguments = build_parser().parse_args(words)
     arguments.words = words
     try:
+        _load_modules(getattr(arguments, "module", []))
         status = arguments.run(arguments)
         sys.stdout.flush()
         return status

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from nram.cli.output import add_json, print_json
+from nram.cli.output import add_json, add_modules, print_json
 from nram.errors import UsageError
 
 FORMS = ("object", "shared", "c", "llvm")
@@ -26,6 +26,7 @@ def add_parser(verbs) -> None:
     parser.add_argument(
         "--name", metavar="SYMBOL", help="of the C function (default: nram_ and the name of the program)"
     )
+    add_modules(parser)
     add_json(parser)
     parser.set_defaults(run=run)
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nram.cli.output import add_json, print_json
+from nram.cli.output import add_json, add_modules, print_json
 from nram.errors import NramError, UsageError
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ def add_parser(verbs) -> None:
         help="FILE.svg, FILE.dot for graphviz, a folder (written FOLDER/) for a picture of each row, or - for SVG on "
         "standard output (default: the program's name with .svg)",
     )
+    add_modules(parser)
     add_json(parser)
     parser.set_defaults(run=run)
 

@@ -5,7 +5,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from nram.cli.output import add_json, natural, print_json
+from nram.cli.output import add_json, module_options, natural, print_json
 
 
 def add_parser(verbs) -> None:
@@ -65,5 +65,6 @@ def run(arguments) -> int:
     print(table_to_text(program))
     # A program knows its task by name alone, and the name of one's own says nothing about its file.
     named = "" if folder.config.task == program.task else f" --task {shlex.quote(folder.config.task)}"
+    named += module_options(program)
     print(f"{out}\nNext: nram verify {out}{named}")
     return 0

@@ -1,11 +1,17 @@
 """What every verb shares: the --json switch and the arguments of verbs that use JAX."""
 
+from __future__ import annotations
+
 import argparse
 import json
+import shlex
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nram.runtime import DEVICES
+
+if TYPE_CHECKING:
+    from nram.programs import Program
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -14,6 +20,24 @@ def add_json(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="print one JSON value on standard output; all else goes to standard error",
     )
+
+
+def add_modules(parser: argparse.ArgumentParser) -> None:
+    """For verbs that read a program: its own modules are made known before it is read."""
+    parser.add_argument(
+        "--module",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a module of one's own that the program uses; may be repeated",
+    )
+
+
+def module_options(program: Program) -> str:
+    """What must be added to a command that reads the program, if it uses modules of one's own."""
+    from nram.own_modules import files_of
+
+    return "".join(f" --module {shlex.quote(str(path))}" for path in files_of(program.modules))
 
 
 def add_device(parser: argparse.ArgumentParser) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nram.cli.memory_argument import HELP, read_memory
-from nram.cli.output import add_json, natural, positive, print_json
+from nram.cli.output import add_json, add_modules, natural, positive, print_json
 from nram.errors import NramError, UsageError
 
 if TYPE_CHECKING:
@@ -43,14 +43,16 @@ def add_parser(verbs) -> None:
     parser.add_argument("--max-steps", type=natural, metavar="N", help="default: until it halts, at most 64 M + 1024")
     parser.add_argument(
         "--engine",
-        choices=("native", "python"),
-        default="native",
-        help="machine code, or the reference interpreter (default: native)",
+        choices=("auto", "native", "python"),
+        default="auto",
+        help="machine code, or the reference interpreter (default: auto, machine code unless a module of one's own has "
+        "no emitted form)",
     )
     parser.add_argument(
         "--out", type=Path, metavar="FILE", help="write the memory to a file: .npy, .json, anything else is text"
     )
     parser.add_argument("--full", action="store_true", help="show every cell, however many there are")
+    add_modules(parser)
     add_json(parser)
     parser.set_defaults(run=run)
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nram.cli.output import add_json, natural, positive, print_json
+from nram.cli.output import add_json, add_modules, module_options, natural, positive, print_json
 from nram.errors import UsageError
 
 if TYPE_CHECKING:
@@ -47,11 +47,17 @@ def add_parser(verbs) -> None:
     parser.add_argument("--registers", type=positive, metavar="R", help="look only at programs of this structure")
     parser.add_argument("--repeats", type=positive, metavar="K", help="how often a row may use each module")
     parser.add_argument("--states", type=positive, metavar="S", help="states of the program")
-    parser.add_argument("--modules", metavar="NAMES", help="of a row in this order, as READ,INC,WRITE (default: all)")
+    parser.add_argument(
+        "--modules",
+        metavar="NAMES",
+        help="of a row in this order, as READ,INC,halve.py,WRITE, with files of one's own; 'all' stands for the "
+        "paper's fourteen (default: all)",
+    )
     parser.add_argument("--from", dest="start", metavar="PROGRAM", help="repair: begin at this program, stay near it")
     parser.add_argument(
         "--verify-budget", type=float, default=10.0, metavar="SECONDS", help="of each part of the verification; 0: none"
     )
+    add_modules(parser)
     add_json(parser)
     parser.set_defaults(run=run)
 
@@ -108,7 +114,8 @@ def run(arguments) -> int:
 def _structures(arguments) -> tuple[tuple[Structure, ...], tuple | None]:
     """The structures to look at, and the place to begin in a repair."""
     from nram.modules import MODULE_NAMES, select_modules
-    from nram.programs.ir import MODULES
+    from nram.own_modules import words_of
+    from nram.programs.ir import CONSTANTS
     from nram.search.schedule import STRUCTURES
     from nram.search.structure import MOST_ROWS, Structure, embed
 
@@ -120,8 +127,8 @@ def _structures(arguments) -> tuple[tuple[Structure, ...], tuple | None]:
         return (structure,), (program.fingerprint, (structure, genes))
     modules = MODULE_NAMES
     if arguments.modules is not None:
-        modules = tuple(module.name for module in select_modules(arguments.modules.upper().split(",")))
-        if all(MODULES[name].arity == 0 for name in modules):
+        modules = tuple(module.name for module in select_modules(words_of(arguments.modules)))
+        if all(name in CONSTANTS for name in modules):
             raise UsageError(f"--modules {arguments.modules} names constants alone, which are always there: add others")
     given = (arguments.registers, arguments.repeats, arguments.states)
     if given == (None, None, None):
@@ -199,6 +206,8 @@ def _found(arguments, program: Program, task: Task | None, outcome: Outcome, out
     elif task is None:
         print("It fits every example. Whether it does more than that, only more examples can tell.")
     print(out)
+    if options := module_options(program):
+        print(f"Commands that read it need{options}")
     return 0 if right else 1
 
 

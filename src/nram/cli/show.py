@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
-from nram.cli.output import add_json, print_json
+from nram.cli.output import add_json, add_modules, print_json
 
 if TYPE_CHECKING:
     from nram.programs import Evidence, Program
@@ -22,6 +22,7 @@ def add_parser(verbs) -> None:
     parser.add_argument(
         "--raw", action="store_true", help="print the text form alone, as it can be saved, edited and read again"
     )
+    add_modules(parser)
     add_json(parser)
     parser.set_defaults(run=run)
 

@@ -4,7 +4,7 @@ import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from nram.cli.output import add_json, print_json
+from nram.cli.output import add_json, add_modules, print_json
 
 
 def add_parser(verbs) -> None:
@@ -18,6 +18,7 @@ def add_parser(verbs) -> None:
     parser.add_argument("--task", metavar="T", help="also drop the rows that no input of this task leads to")
     parser.add_argument("--keep-registers", action="store_true", help="keep the registers' values at the halt as well")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the program there (JSON, or text for .nram)")
+    add_modules(parser)
     add_json(parser)
     parser.set_defaults(run=run)
 

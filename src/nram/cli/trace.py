@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nram.cli.memory_argument import HELP, read_memory
-from nram.cli.output import add_device, add_json, natural, positive, print_json
+from nram.cli.output import add_device, add_json, add_modules, natural, positive, print_json
 from nram.errors import UsageError
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ def add_parser(verbs) -> None:
     )
     parser.add_argument("--member", type=natural, metavar="K", help="with --soft: which of the best (default: 0)")
     add_device(parser)
+    add_modules(parser)
     add_json(parser)
     parser.set_defaults(run=run)
 

@@ -27,6 +27,12 @@ def add_parser(verbs) -> None:
     parser.add_argument("--resume", action="store_true", help="go on with the run in --out; start it if there is none")
     parser.add_argument("--config", type=Path, metavar="FILE", help="settings as TOML or JSON, laid over the recipe")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="one setting; may be repeated")
+    parser.add_argument(
+        "--modules",
+        metavar="NAMES",
+        help="of the machine in this order, as READ,INC,halve.py,WRITE, with files of one's own; 'all' stands for the "
+        "paper's fourteen (short for --set machine.modules=NAMES)",
+    )
     add_device(parser)
     add_json(parser)
     parser.set_defaults(run=run)
@@ -37,6 +43,8 @@ def run(arguments) -> int:
     from nram.training.settings import load_config
 
     get_task(arguments.task)
+    if arguments.modules is not None:
+        arguments.set = [*arguments.set, f"machine.modules={arguments.modules}"]
     if "help" in arguments.set:
         return _list_settings(arguments)
     config = load_config(arguments.task, file=arguments.config, overrides=arguments.set, seed=arguments.seed)

@@ -5,7 +5,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from nram.cli.output import add_json, natural, print_json
+from nram.cli.output import add_json, add_modules, natural, print_json
 
 
 def add_parser(verbs) -> None:
@@ -36,6 +36,7 @@ def add_parser(verbs) -> None:
     )
     parser.add_argument("--seed", type=natural, default=0, metavar="S", help="of the random instances (default: 0)")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the program there with what was shown of it")
+    add_modules(parser)
     add_json(parser)
     parser.set_defaults(run=run)
 

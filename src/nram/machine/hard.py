@@ -13,6 +13,7 @@ from jax import Array
 
 from nram.machine.controllers import Controller, State
 from nram.machine.wiring import Wiring
+from nram.own_modules.all_pairs import on_arrays
 
 
 class HardState(NamedTuple):
@@ -49,7 +50,7 @@ def hard_step(controller: Controller, wiring: Wiring, state: HardState) -> tuple
         elif module.memory == "reads":
             output = module.integer(memory, *arguments)
         else:
-            output = jnp.asarray(module.integer(size, *arguments), jnp.int32)
+            output = jnp.asarray(on_arrays(module, jnp, size, *arguments), jnp.int32)
         values.append(output)
     registers = jnp.stack(values)[chosen[wire:]]
     new_state = HardState(controller.harden(controller_state), registers, memory)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, get_args
 
+from nram.own_modules import find_module
 from nram.programs.ir import (
     MAX_INSTANCES,
     MAX_OPERATIONS,
@@ -16,7 +17,6 @@ from nram.programs.ir import (
     MAX_STATES,
     MAX_TOTAL_OPERATIONS,
     METHODS,
-    MODULES,
     ORIGINS,
     Constant,
     Evidence,
@@ -36,6 +36,7 @@ from nram.tasks.base import StepLimit
 VALUES = get_args(Value)
 MAX_ENTRIES = 1000  # of 'made' and of 'verified'
 MAX_LIMITS = 20
+MAKE_KNOWN = "if it is one of one's own, name its file (--module path/to/module.py) or install its package"
 
 
 def find_problems(program: Program) -> list[str]:
@@ -141,9 +142,9 @@ def _row_problems(program: Program, row: Row) -> list[str]:
     if not 0 <= row.next_state < len(program.states):
         problems.append(f"it goes on in state {shown(row.next_state)}, which does not exist")
     for number, operation in enumerate(row.operations):
-        module = MODULES.get(operation.module)
+        module = find_module(operation.module)
         if module is None:
-            problems.append(f"operation {number + 1} is {shown(operation.module)}, which is no module")
+            problems.append(f"operation {number + 1} is {shown(operation.module)}, which is no module: {MAKE_KNOWN}")
         elif len(operation.arguments) != module.arity:
             problems.append(
                 f"operation {number + 1}: {operation.module} takes {module.arity} arguments, "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -11,6 +11,8 @@ from nram.errors import UsageError
 from nram.programs.interpret import interpret
 from nram.programs.ir import Program, shown
 from nram.programs.memory import default_max_steps, prepare_memory
+
+ENGINES = ("auto", "native", "python")
 
 
 @dataclass(frozen=True)
@@ -25,9 +27,10 @@ class Result:
 
 
 def execute(
-    program: Program, memory: Any, max_steps: int | None = None, memory_size: int | None = None, engine: str = "native"
+    program: Program, memory: Any, max_steps: int | None = None, memory_size: int | None = None, engine: str = "auto"
 ) -> Result:
-    """Run a program on one memory or a batch. `engine` is 'native' or 'python', the reference interpreter."""
+    """Run a program on one memory or a batch. `engine` is one of ENGINES; 'python' is the reference interpreter."""
+    engine = engine_for(program, engine)
     cells = prepare_memory(memory, memory_size)
     limit = check_max_steps(max_steps, cells.shape[-1])
     batch = cells if cells.ndim == 2 else cells[None]
@@ -35,20 +38,28 @@ def execute(
         from nram.programs.native.jit import compiled
 
         registers, steps, halted = compiled(program).run_batch(batch, limit)
-    elif engine == "python":
+    else:
         registers = np.zeros((len(batch), len(program.registers)), np.int32)
         steps, halted = np.zeros(len(batch), np.int64), np.zeros(len(batch), bool)
         for i, row in enumerate(batch):
             ending = interpret(program, row.tolist(), limit)
             row[:] = ending.memory
             registers[i], steps[i], halted[i] = ending.registers, ending.steps, ending.halted
-    else:
-        raise UsageError(f"there is no engine '{engine}': use 'native' or 'python'")
     if cells.ndim == 1:
         return Result(_like(memory, cells), registers[0].tolist(), int(steps[0]), bool(halted[0]))
     if isinstance(memory, np.ndarray):
         return Result(_like(memory, cells), registers, steps, halted)
     return Result(cells.tolist(), registers.tolist(), steps.tolist(), halted.tolist())
+
+
+def engine_for(program: Program, engine: str) -> Literal["native", "python"]:
+    """The engine that this word means: 'auto' is native code, where all modules of the program can be emitted."""
+    match engine:
+        case "native" | "python":
+            return engine
+        case "auto":
+            return "native" if all(module.emits for module in program.modules) else "python"
+    raise UsageError(f"there is no engine '{engine}': use {', '.join(map(repr, ENGINES))}")
 
 
 def check_max_steps(max_steps: int | None, size: int) -> int:

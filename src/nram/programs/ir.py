@@ -19,7 +19,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from nram.errors import UsageError
-from nram.modules import PAPER_MODULES, Module
+from nram.modules import MODULE_NAMES, MODULES, Module
 from nram.tasks.base import StepLimit
 
 if TYPE_CHECKING:
@@ -27,9 +27,8 @@ if TYPE_CHECKING:
 
     from nram.programs.execute import Result
 
-MODULES: dict[str, Module] = {module.name: module for module in PAPER_MODULES}
 CONSTANTS: dict[str, int] = {"ZERO": 0, "ONE": 1, "TWO": 2}
-"""The modules without arguments. The numbers themselves can stand wherever a value can: M is at least 3."""
+"""The paper's modules without arguments. The numbers themselves can stand wherever a value can: M is at least 3."""
 
 KEYWORDS = ("state", "when", "always", "otherwise", "halt", "next")  # of the text form
 
@@ -162,6 +161,11 @@ class Program:
     def fingerprint(self) -> str:
         """A digest of what the program does, not of what is said about it."""
         said = repr((self.registers, self.states))
+        own = [module for module in self.modules if not module.built_in]
+        if own:  # a name alone does not tell what they do
+            from nram.own_modules.checks import digest_of
+
+            said += repr(sorted(map(digest_of, own)))
         return hashlib.sha256(said.encode()).hexdigest()[:16]
 
     @property
@@ -177,14 +181,15 @@ class Program:
         return next(i for i, row in enumerate(self.states[state]) if row.applies(zero))
 
     @cached_property
+    def modules(self) -> tuple[Module, ...]:
+        """The modules it uses, each once."""
+        names = (operation.module for state in self.states for row in state for operation in row.operations)
+        return tuple(MODULES[name] for name in dict.fromkeys(names))
+
+    @property
     def writes(self) -> bool:
         """Whether any row can change the memory."""
-        return any(
-            MODULES[operation.module].memory == "writes"
-            for state in self.states
-            for row in state
-            for operation in row.operations
-        )
+        return any(module.memory == "writes" for module in self.modules)
 
     # ---- what one does with it
 
@@ -224,9 +229,9 @@ def describe(registers: Sequence[str], when: Sequence[bool | None]) -> str:
 
 
 def is_name(text: str) -> bool:
-    """Whether it can name a register: a word that means nothing else in the text form."""
+    """Whether it can name a register: a word that means nothing else in the text form, whatever modules are known."""
     word = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,39}", text) is not None
-    return word and text.upper() not in MODULES and text not in KEYWORDS and not re.fullmatch(r"o[0-9]+", text)
+    return word and text.upper() not in MODULE_NAMES and text not in KEYWORDS and not re.fullmatch(r"o[0-9]+", text)
 
 
 def is_plain(text: str) -> bool:

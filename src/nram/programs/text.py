@@ -26,6 +26,9 @@ import contextlib
 import re
 from typing import NoReturn
 
+from nram.modules import MODULE_NAMES
+from nram.own_modules import find_module
+from nram.programs.check import MAKE_KNOWN
 from nram.programs.ir import (
     CONSTANTS,
     KEYWORDS,
@@ -336,8 +339,8 @@ class _Parser:
             self._wrong("operations stand before the registers' new values: move this line up")
         words = [word.strip() for word in arguments.split(",")] if arguments.strip() else []
         values = tuple(self._value(row, word) for word in words)
-        if module not in MODULES:
-            self._wrong(f"'{module:.40}' is no module: they are {', '.join(MODULES)}")
+        if find_module(module) is None:
+            self._wrong(f"'{module:.40}' is no module: they are {', '.join(MODULES)}; {MAKE_KNOWN}")
             module, values = "ZERO", ()
         elif len(values) != MODULES[module].arity:
             self._wrong(f"{module} takes {MODULES[module].arity} arguments, not {len(values)}")
@@ -352,7 +355,7 @@ class _Parser:
             self._wrong(f"'{name}' is a register: set it by '{name} := ...' at the end of the row")
         elif name in row.names:
             self._wrong(f"'{name:.40}' has a value already in this row: use another name")
-        elif name in KEYWORDS or name in MODULES or name.isdigit():
+        elif name in KEYWORDS or name in MODULE_NAMES or name.isdigit():
             self._wrong(f"'{name:.40}' has a meaning of its own: use another name")
         row.names[name] = len(row.operations) - 1
 

@@ -20,6 +20,7 @@ from nram.programs.simplify import simplify
 from nram.programs.simplify.specialise import visited_places
 from nram.search.instances import Pool
 from nram.search.kernel import judge, random_genes, run_chain
+from nram.search.look_up import have_tables
 from nram.search.schedule import FORGETTING, MANNERS, REPAIR, STRUCTURES, Chain, round_of_chains
 from nram.search.structure import Structure
 from nram.tasks.base import Instance
@@ -120,6 +121,7 @@ class Search:
         self.counterexamples = counterexamples
         self.seed = seed
         self.structures = tuple(structures)
+        self._modules = {module for structure in self.structures for module in structure.kinds}
         self.start = start
         self.workers = workers
         self.seconds = seconds
@@ -159,6 +161,7 @@ class Search:
         manners = MANNERS if self.start is None else (REPAIR,)
         chains = round_of_chains(self.state.round, self.seed, self.structures, manners)
         pool = self.pool
+        have_tables(self._modules, map(len, (instance.input for instance in pool.instances)))
         self.watches = {number: np.zeros(4) for number in range(len(chains))}
         starts = [self._start(chain) for chain in chains]
         futures = [

@@ -18,6 +18,7 @@ from llvmlite import binding, ir
 
 from nram.modules import Module
 from nram.programs.native.jit import optimised, target_machine
+from nram.search.look_up import store_of
 
 LANES = 16
 CONSTANTS = 3  # values 0, 1 and 2 are these numbers; then come the registers, then the operations' outputs
@@ -74,6 +75,17 @@ class Lanes:
     def sub(self, a: Any, b: Any) -> Any:
         return self.at.sub(a, b)
 
+    def multiply(self, a: Any, b: Any) -> Any:
+        wide = self.at.mul(self.at.zext(a, WORDS), self.at.zext(b, WORDS))
+        empty = self.equal(self.size, self.number(0))  # lanes too many, where a division would end everything
+        size = self.choose(empty, self.number(1), self.size)
+        return self.at.trunc(self.at.urem(wide, self.at.zext(size, WORDS)), NUMBERS)
+
+    def divide(self, a: Any, b: Any) -> Any:
+        nothing = self.equal(b, self.number(0))
+        quotient = self.at.udiv(a, self.choose(nothing, self.number(1), b))
+        return self.choose(nothing, self.number(0), quotient)
+
     def less(self, a: Any, b: Any) -> Any:
         return self.at.icmp_unsigned("<", a, b)
 
@@ -83,10 +95,24 @@ class Lanes:
     def choose(self, condition: Any, yes: Any, no: Any) -> Any:
         return self.at.select(condition, yes, no)
 
+    def within(self, value: Any) -> Any:
+        return self.choose(self.less(value, self.size), value, self.number(0))
+
+    def look_up(self, store: int, *arguments: Any) -> Any:
+        """What a `TableStore` at this address holds for the arguments."""
+        pointer = ir.Constant(I64, store).inttoptr(POINTER)
+        place = self._gather(_vector_of_addresses(self.at, pointer, self.size))
+        way = self.number(0)
+        for argument in arguments:
+            way = self.add(self.at.mul(way, self.size), argument)
+        return self._gather(_vector_of_addresses(self.at, pointer, self.add(place, way)))
+
     def read(self, pointer: Any) -> Any:
+        return self._gather(self._cells(pointer))
+
+    def _gather(self, addresses: Any) -> Any:
         gather = _intrinsic(self.at, "llvm.masked.gather.v16i32.v16p0", NUMBERS, (POINTERS, I32, BITS, NUMBERS))
-        align = ir.Constant(I32, 4)
-        return self.at.call(gather, [self._cells(pointer), align, self.at_work, _splat(NUMBERS, 0)])
+        return self.at.call(gather, [addresses, ir.Constant(I32, 4), self.at_work, _splat(NUMBERS, 0)])
 
     def write(self, pointer: Any, value: Any) -> None:
         scatter = _intrinsic(self.at, "llvm.masked.scatter.v16i32.v16p0", ir.VoidType(), (NUMBERS, POINTERS, I32, BITS))
@@ -209,7 +235,8 @@ class _Block:
             case = at.function.append_basic_block(meaning.name)
             choice.add_case(ir.Constant(I64, number), case)
             at.position_at_end(case)
-            value = meaning.emit(Lanes(at, frame["memory"], self.size, at_work), *arguments[: meaning.arity])
+            to, given = Lanes(at, frame["memory"], self.size, at_work), arguments[: meaning.arity]
+            value = meaning.emit(to, *given) if meaning.emits else to.look_up(store_of(meaning).address, *given)
             if meaning.memory != "writes":
                 self._put(frame["values"], output, value)
             at.branch(done)

@@ -98,8 +98,9 @@ class Structure:
 def embed(program: Program) -> tuple[Structure, np.ndarray]:
     """The smallest structure that can hold a program, and the table that stands for it there."""
     registers, states = len(program.registers), len(program.states)
+    own = tuple(module.name for module in program.modules if not module.built_in)
     for repeats in range(1, MOST_REPEATS + 1):
-        structure = Structure(registers, repeats, states)
+        structure = Structure(registers, repeats, states, (*own, *MODULE_NAMES))
         if structure.rows > MOST_ROWS:
             raise UsageError(
                 f"{program.name} has {structure.rows} rows when its flags are spelled out, and at most {MOST_ROWS} can "
@@ -141,7 +142,8 @@ def _embed_row(structure: Structure, program: Program, index: int) -> list[int] 
         if place == len(structure.sequence):
             return None
         arguments = [number(argument) for argument in operation.arguments]
-        genes[3 * place : 3 * place + 3] = [arguments[0], arguments[-1], 1]
+        first, second = (*arguments, *arguments, 0, 0)[:2]
+        genes[3 * place : 3 * place + 3] = [first, second, 1]
         outputs.append(0 if operation.module == "WRITE" else CONSTANTS + structure.registers + place)
         place += 1
     return [*genes, *map(number, row.registers), int(row.halt), row.next_state]

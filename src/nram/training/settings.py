@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from nram.errors import UsageError
+from nram.own_modules import lasting_name as lasting_module_name
+from nram.own_modules import words_of
 from nram.tasks import get_task, lasting_name
 from nram.training.config import StageConfig, TrainConfig, problems_of
 from nram.training.ranges import Range
@@ -40,6 +42,7 @@ def load_config(
             problems.append(str(error))
     if seed is not None:
         data["seed"] = seed
+    _name_modules_for_good(data)
     return _checked(data, problems)
 
 
@@ -135,6 +138,19 @@ def _nearest(key: str, names: list[str]) -> list[str]:
 
     least = max(0.6, max(map(likeness, names)) - 0.15)
     return sorted((name for name in names if likeness(name) >= least), key=likeness, reverse=True)[:3]
+
+
+def _name_modules_for_good(data: dict[str, Any]) -> None:
+    """Modules may be written as READ,INC,halve.py; files are stored by their whole paths."""
+    machine = data.get("machine")
+    if not isinstance(machine, dict):
+        return  # it is named with the other problems
+    modules = machine.get("modules")
+    if isinstance(modules, str):
+        modules = list(words_of(modules))
+    if isinstance(modules, list):
+        named = [lasting_module_name(word) if isinstance(word, str) else word for word in modules]
+        data["machine"] = {**machine, "modules": named}
 
 
 def _apply_override(data: dict[str, Any], override: str) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from nram.machine.controllers import LSTM
 from nram.machine.wiring import Wiring
+from nram.own_modules.all_pairs import on_batch
 from nram.programs.extract.table import row_of
 from nram.programs.ir import Row
 
@@ -117,7 +118,7 @@ class Recorder:
             elif module.memory == "reads":
                 values[:, number] = memory[going, arguments[0]]
             else:
-                values[:, number] = module.integer(sizes, *arguments)
+                values[:, number] = on_batch(module, sizes, *arguments)
         return np.take_along_axis(values, chosen[:, wire:], axis=1), changed
 
     def _choice(self, zero: np.ndarray, chosen: np.ndarray, halts: bool) -> Choice:

@@ -218,27 +218,42 @@ class _Expressions:
         return f"{literal}u"
 
     def add(self, a: str, b: str) -> str:
-        return f"({a} + {b})"
+        return f"({_operand(a)} + {_operand(b)})"
 
     def sub(self, a: str, b: str) -> str:
-        return f"({a} - {b})"
+        return f"({_operand(a)} - {_operand(b)})"
+
+    def multiply(self, a: str, b: str) -> str:
+        return f"(uint32_t)((uint64_t){_operand(a)} * {_operand(b)} % M)"
+
+    def divide(self, a: str, b: str) -> str:
+        quotient = f"({_operand(a)} / {_operand(b)})"
+        return quotient if re.fullmatch("[1-9][0-9]*u", b) else self.choose(self.equal(b, "0u"), "0u", quotient)
 
     def less(self, a: str, b: str) -> str | bool:
-        return False if a == b or b == "0u" else f"({a} < {b})"
+        return False if a == b or b == "0u" else f"({_operand(a)} < {_operand(b)})"
 
     def equal(self, a: str, b: str) -> str | bool:
-        return True if a == b else f"({a} == {b})"
+        return True if a == b else f"({_operand(a)} == {_operand(b)})"
 
     def choose(self, condition: str | bool, yes: str, no: str) -> str:
         if isinstance(condition, bool):
             return yes if condition else no
-        return f"{condition} ? {yes} : {no}"
+        return f"{condition} ? {_operand(yes)} : {_operand(no)}"
+
+    def within(self, value: str) -> str:
+        return self.choose(self.less(value, "M"), value, "0u")
 
     def read(self, pointer: str) -> str:
         return f"(uint32_t)memory[{pointer}]"
 
     def write(self, pointer: str, value: str) -> None:
         self.statements.append(f"memory[{pointer}] = (int32_t){value};")
+
+
+def _operand(expression: str) -> str:
+    """A choice must not fall apart where it becomes a part of something."""
+    return f"({expression})" if " ? " in expression else expression
 
 
 class _Writer:

@@ -7,8 +7,8 @@ tests that find the next row stand at its end, as few as the flow of the program
 variables here and become SSA values in LLVM's first pass. `strides` adds loops that take many steps at once.
 
 No address is ever checked. It need not be: every value in a register or in memory lies in 0..M-1 when the run
-begins, every module keeps it so (0, 1 and 2 because M is at least 3), a `Program` has no wire from nowhere, and
-addresses are values.
+begins, every module keeps it so (0, 1 and 2 because M is at least 3, modules of one's own by `within`), a `Program`
+has no wire from nowhere, and addresses are values.
 """
 
 from __future__ import annotations
@@ -50,6 +50,15 @@ class Instructions:
     def sub(self, a: Any, b: Any) -> Any:
         return self.at.sub(a, b)
 
+    def multiply(self, a: Any, b: Any) -> Any:
+        wide = self.at.mul(self.at.zext(a, I64), self.at.zext(b, I64))
+        return self.at.trunc(self.at.urem(wide, self.at.zext(self.size, I64)), I32)
+
+    def divide(self, a: Any, b: Any) -> Any:
+        nothing = self.equal(b, self.number(0))
+        quotient = self.at.udiv(a, self.at.select(nothing, self.number(1), b))
+        return self.at.select(nothing, self.number(0), quotient)
+
     def less(self, a: Any, b: Any) -> Any:
         return self.at.icmp_unsigned("<", a, b)
 
@@ -58,6 +67,9 @@ class Instructions:
 
     def choose(self, condition: Any, yes: Any, no: Any) -> Any:
         return self.at.select(condition, yes, no)
+
+    def within(self, value: Any) -> Any:
+        return self.at.select(self.less(value, self.size), value, self.number(0))
 
     def read(self, pointer: Any) -> Any:
         return self.read_at(self.at.zext(pointer, I64))

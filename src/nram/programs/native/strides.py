@@ -83,6 +83,15 @@ class StridedInstructions:
             return Line(self.before.sub(a.base, b.base), a.stride - b.stride)
         return self.inside.sub(self.here(a), self.here(b))
 
+    def multiply(self, a: Any, b: Any) -> Any:
+        return self.inside.multiply(self.here(a), self.here(b))
+
+    def divide(self, a: Any, b: Any) -> Any:
+        return self.inside.divide(self.here(a), self.here(b))
+
+    def within(self, value: Any) -> Any:
+        return self.inside.within(self.here(value))
+
     def less(self, a: Any, b: Any) -> Any:
         if isinstance(a, Line) and isinstance(b, Line):
             return Comparison("less", self.sub(a, b), self.before.icmp_signed("<", a.base, b.base))

@@ -20,21 +20,23 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from nram.programs.ir import MODULES, Constant, Output, Program, Register, Row, Value
+from nram.modules import PAPER_MODULES
+from nram.programs.ir import Constant, Output, Program, Register, Row, Value
 from nram.programs.native.flow import Decision, decide, tests_of
 from nram.programs.native.llvm import HALTED, I8, I32, I64, START, Instructions, declare_advance, element, ending_of
 
-MODULE_NUMBERS = {name: number for number, name in enumerate(MODULES)}
 NUMBERS = 3  # slots for 0, 1 and 2
 HALT = 1 << 30
 NO_MODULE = -1
 
 
 class Tables:
-    """The three tables of a program."""
+    """The three tables of a program, and the modules by their numbers there."""
 
     def __init__(self, program: Program):
         self.registers = len(program.registers)
+        self.modules = tuple(dict.fromkeys((*PAPER_MODULES, *program.modules)))
+        numbers = {module.name: number for number, module in enumerate(self.modules)}
         first_rows = np.cumsum([0] + [len(rows) for rows in program.states]).tolist()
         self.tests: list[int] = []
         beginnings = [self._add_tests(rows, first) for rows, first in zip(program.states, first_rows, strict=False)]
@@ -46,7 +48,7 @@ class Tables:
                 self.rows.append(len(self.lines))
                 for operation in row.operations:
                     slots = [self._slot(argument) for argument in operation.arguments]
-                    self.lines += [MODULE_NUMBERS[operation.module], *slots, *[0] * (2 - len(slots))]
+                    self.lines += [numbers[operation.module], *slots, *[0] * (2 - len(slots))]
                 self.lines += [NO_MODULE, *[self._slot(value) for value in row.registers]]
                 self.lines.append(HALT if row.halt else beginnings[row.next_state])
         self.slots = self.registers + NUMBERS + max(len(row.operations) for rows in program.states for row in rows)
@@ -162,9 +164,9 @@ class _Walk:
         arguments = [self._item(self.slots, self._item(self.lines, position, i)) for i in (1, 2)]
         choice = at.switch(module_number, nowhere)
         outputs = []
-        for name, module in MODULES.items():
-            block = self.function.append_basic_block(name)
-            choice.add_case(self._number(MODULE_NUMBERS[name]), block)
+        for number, module in enumerate(self.tables.modules):
+            block = self.function.append_basic_block(module.name)
+            choice.add_case(self._number(number), block)
             at.position_at_end(block)
             to = Instructions(at, self.memory, self.size)
             output = module.emit(to, *arguments[: module.arity])

@@ -34,7 +34,7 @@ def verify(
     largest: int = 100_000,
     extra: int = 2,
     seed: int = 0,
-    engine: str = "native",
+    engine: str = "auto",
     progress: Progress | None = None,
 ) -> Report:
     """Show what can be shown of a program in the time there is.

@@ -11,7 +11,7 @@ from nram.programs.execute import execute
 from nram.programs.verify.findings import Failure, Method
 from nram.programs.verify.question import Question
 
-STEPS_AT_ONCE = 1 << 26
+STEPS_AT_ONCE = {"native": 1 << 26, "python": 1 << 18}
 
 
 @dataclass
@@ -38,7 +38,7 @@ class Judge:
     @property
     def most_at_once(self) -> int:
         """How many inputs to take at once, so that the time is looked at now and then even if none of them halts."""
-        return max(1, STEPS_AT_ONCE // max(1, self.question.limits.last(self.n)))
+        return max(1, STEPS_AT_ONCE[self.question.engine] // max(1, self.question.limits.last(self.n)))
 
     @property
     def failures(self) -> list[Failure]:

@@ -231,6 +231,17 @@ class SymbolicMachine:
     def sub(self, a: Term, b: Term) -> Term:
         return plain(a - b)
 
+    def multiply(self, a: Term, b: Term) -> Term:
+        return plain(a * b % self.size)
+
+    def divide(self, a: Term, b: Term) -> Term:
+        if isinstance(b, int):
+            return 0 if b == 0 else a // b if isinstance(a, int) else plain(a / b)
+        return self.choose(self.equal(b, 0), 0, plain(lifted(a) / b))
+
+    def within(self, value: Term) -> Term:
+        return value
+
     def less(self, a: Term, b: Term) -> Any:
         return a < b
 

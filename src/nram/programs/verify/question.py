@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from nram.errors import UsageError
+from nram.programs.execute import engine_for
 from nram.programs.ir import Program
 from nram.programs.verify.findings import Progress
 from nram.tasks.base import StepLimit, Task
@@ -39,12 +41,12 @@ class Question:
     program: Program
     task: Task
     limits: Limits
-    engine: str
+    engine: Literal["native", "python"]
     progress: Progress
     """Is told what was just done."""
 
 
-def question(program: Program, task: Task, engine: str = "native", progress: Progress | None = None) -> Question:
+def question(program: Program, task: Task, engine: str = "auto", progress: Progress | None = None) -> Question:
     """T(n) is the program's own, if it has one and it belongs to this task; otherwise the task's."""
     limit = task.step_limit
     if program.limit is not None and program.task in (None, task.name):
@@ -54,4 +56,4 @@ def question(program: Program, task: Task, engine: str = "native", progress: Pro
             f"T(n) = {limit.per_item}n+{limit.constant} is too long to be verified: give the program a limit of at "
             f"most {MOST_STEPS_PER_ITEM}n+{MOST_STEPS}"
         )
-    return Question(program, task, Limits(limit), engine, progress or (lambda words: None))
+    return Question(program, task, Limits(limit), engine_for(program, engine), progress or (lambda words: None))
