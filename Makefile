@@ -28,7 +28,7 @@ demo: setup
 	$(BIN)/nram run runs/demo/program.nram --complexity 1000000
 
 test: setup lint
-	JAX_PLATFORMS=cpu $(BIN)/python -m pytest
+	JAX_PLATFORMS=cpu $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 lint: setup
 	$(BIN)/ruff check .

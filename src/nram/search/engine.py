@@ -102,12 +102,13 @@ class Outcome:
 
 
 class Search:
-    """A search over a pool. `counterexamples` is asked of every program that fits: instances it gets wrong."""
+    """A search over a pool. `counterexamples` is asked of every program that fits: instances it gets wrong. None
+    refuses a program without giving anything away: the pool stays as it is, and other chains are looked at."""
 
     def __init__(
         self,
         pool: Pool,
-        counterexamples: Callable[[Program], Sequence[Instance]],
+        counterexamples: Callable[[Program], Sequence[Instance] | None],
         *,
         seed: int = 0,
         structures: Sequence[Structure] = STRUCTURES,
@@ -169,6 +170,7 @@ class Search:
             for i, (chain, genes) in enumerate(zip(chains, starts, strict=True))
         ]
         learned: list[Instance] = []
+        refused = False
         try:
             for number, (chain, future) in enumerate(zip(chains, futures, strict=True)):
                 self._wait(future)
@@ -180,9 +182,12 @@ class Search:
                 if fits:
                     program = self._shortened(chain, genes, pool)
                     against = self.counterexamples(program)
-                    if not against:
+                    if against is None:
+                        refused = True
+                    elif not against:
                         return program, chain.structure
-                    learned += against
+                    else:
+                        learned += against
         finally:
             for watch in self.watches.values():
                 watch[0] = 1
@@ -193,6 +198,8 @@ class Search:
                 self.state, counterexamples=(*self.state.counterexamples, *learned), best_cost=float("inf"), left=()
             )
             self.pool = self.original.joined(self.state.counterexamples)
+        elif refused:  # what was left fits the pool, and would only lead back to it
+            self.state = replace(self.state, left=())
         return None
 
     def _start(self, chain: Chain) -> np.ndarray:
@@ -213,6 +220,9 @@ class Search:
         order = rng.sample(range(len(pool)), len(pool))
         if chain.manner.small_first:
             order = pool.shortest_first(rng)
+        # A block runs until its longest is done, so the long ones that are in play share one.
+        in_play = chain.manner.at_first
+        order[:in_play] = sorted(order[:in_play], key=lambda i: pool.instances[i].steps)
         fits, candidates, _, _, _ = run_chain(
             structure.run_block,
             chain.seed,

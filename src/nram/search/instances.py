@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +10,6 @@ from random import Random
 
 import numpy as np
 
-from nram.errors import UsageError
 from nram.search.lanes import LANES
 from nram.tasks.base import Instance, Task
 
@@ -78,79 +76,11 @@ def task_pool(task: Task, seed: int) -> Pool:
     return Pool(tuple(instances))
 
 
-# ---- examples from a file
-
-
 def read_examples(path: Path) -> Pool:
-    """One JSON object a line: input, output and, unless they are those in which the two differ, the cells that count.
+    """The examples of a file, JSONL or CSV, every one of them."""
+    from nram.learning.examples import read_examples as read
 
-    `steps` may say how long a program may run; otherwise 4 M + 16.
-    """
-    problems: list[str] = []
-    instances: list[Instance] = []
-    try:
-        lines = path.read_text().splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read: {error}") from None
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            instance = _example(line, f"line {number}", problems)
-            if instance is not None:
-                instances.append(instance)
-    seen: dict[tuple[int, ...], int] = {}
-    for number, instance in enumerate(instances):
-        first = seen.setdefault(tuple(instance.input), number)
-        if instances[first].output != instance.output:
-            problems.append(f"examples {first + 1} and {number + 1} have the same input and different outputs")
-    if not instances and not problems:
-        problems.append("there are no examples")
-    if problems:
-        raise UsageError(f"{path} cannot be used:\n" + "\n".join(f"  - {problem}" for problem in problems[:20]))
-    return Pool(tuple(instances))
-
-
-def _example(line: str, where: str, problems: list[str]) -> Instance | None:
-    before = len(problems)
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        problems.append(f"{where} is not JSON: {error}")
-        return None
-    if not isinstance(value, dict):
-        problems.append(f'{where} is not an object like {{"input": [...], "output": [...]}}')
-        return None
-    for key in value.keys() - {"input", "output", "cells", "steps"}:
-        problems.append(f"{where}: '{key}' is unknown; an example has input, output, cells and steps")
-    start, end = (_cells(value.get(key), f"{where}: '{key}'", problems) for key in ("input", "output"))
-    if start is None or end is None:
-        return None
-    size = len(start)
-    if len(end) != size or size < 3:
-        problems.append(f"{where}: input has {size} cells and output {len(end)}: they must be as many, 3 at least")
-        return None
-    for name, cells in (("input", start), ("output", end)):
-        if any(not 0 <= cell < size for cell in cells):
-            problems.append(f"{where}: {name} has values outside 0..{size - 1}: a memory of M cells holds 0 to M-1")
-    asked = [i for i in range(size) if start[i] != end[i]]
-    if "cells" in value:
-        asked = _cells(value["cells"], f"{where}: 'cells'", problems) or []
-        if any(not 0 <= cell < size for cell in asked):
-            problems.append(f"{where}: cells has addresses outside 0..{size - 1}")
-    if not asked:
-        problems.append(
-            f"{where}: no cell counts: input and output are equal; name those that must be right in 'cells'"
-        )
-    steps = value.get("steps", 4 * size + 16)
-    if type(steps) is not int or not 0 < steps < 2**31:
-        problems.append(f"{where}: steps is {steps!r:.40}, not a number of steps")
-    return Instance(start, end, asked, asked, steps) if len(problems) == before else None
-
-
-def _cells(value: object, what: str, problems: list[str]) -> list[int] | None:
-    if isinstance(value, list) and all(type(cell) is int for cell in value):
-        return value
-    problems.append(f"{what} is {value!r:.60}, not a list of whole numbers")
-    return None
+    return Pool(tuple(example.instance for example in read(path).examples))
 
 
 def exact(instances: Sequence[Instance], memories: Sequence[Sequence[int]]) -> list[bool]:

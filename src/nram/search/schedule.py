@@ -45,7 +45,7 @@ class Manner(NamedTuple):
 BY_STEPS = Manner(small_first=True, at_first=16, length_cost=0.0, hot=0.3, cold=0.1)
 BY_LENGTH = Manner(small_first=False, at_first=32, length_cost=0.03, hot=0.3, cold=0.1)
 FURTHER = BY_LENGTH._replace(hot=0.25, goes_on=True)
-MANNERS = (BY_STEPS, BY_LENGTH, FURTHER)
+MANNERS = (BY_STEPS, BY_LENGTH, FURTHER, FURTHER)
 FIRST_FURTHER = 3  # the round from which on chains are long enough to leave something worth it
 FORGETTING = 6  # rounds after which the tables they left are forgotten, lest all go on from the same
 REPAIR = Manner(small_first=False, at_first=64, length_cost=0.01, hot=0.15, cold=0.05)
