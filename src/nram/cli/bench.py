@@ -12,7 +12,9 @@ def add_parser(verbs) -> None:
         "step",
         help="the forward pass and the training step",
         description="Example-steps a second (one example through one timestep), forward alone and in training, of the "
-        "machine and, in the same run, of the frozen reference step of benchmarks/ (MLP controllers, in a checkout).",
+        "plain step, of the kernel (fast) and, in the same run, of the frozen reference step of benchmarks/ (MLP "
+        "controllers, in a checkout). Pin it to one core (taskset -c 0) to compare them on one core: a population "
+        "is spread over all there are.",
     )
     step.add_argument("--task", default="copy", metavar="TASK", help="whose instances (default: %(default)s)")
     step.add_argument("--memory-size", type=positive, default=12, metavar="M", help="cells (default: %(default)s)")
@@ -38,6 +40,24 @@ def add_parser(verbs) -> None:
     add_device(step)
     add_json(step)
     step.set_defaults(run=run)
+
+    scaling = subjects.add_parser(
+        "scaling",
+        help="how the training step's time grows with its sizes",
+        description="Milliseconds of a training step, plain and by the kernel (fast), as one size changes and the rest "
+        "stays as in `nram bench step`. Everything is compiled for every size, so all axes take several minutes.",
+    )
+    scaling.add_argument(
+        "axes",
+        nargs="*",
+        metavar="AXIS",
+        help="memory_size, steps, registers, batch, population or repeats (default: all)",
+    )
+    scaling.add_argument("--plot", metavar="FILE", help="also draw it, as .png or .svg")
+    scaling.add_argument("--seconds", type=positive, default=1, help="of each measurement (default: %(default)s)")
+    add_device(scaling)
+    add_json(scaling)
+    scaling.set_defaults(run=run_scaling)
 
     programs = subjects.add_parser(
         "programs",
@@ -105,6 +125,45 @@ def run(arguments) -> int:
         forward, train = rate["forward_example_steps_per_s"], rate["train_example_steps_per_s"]
         rows.append([name, f"{forward:.0f}", f"{train:.0f}", f"{train / base:.2f}" if base else "-"])
     print(table(rows))
+    if rates["why_plain"]:
+        print(f"\nno kernel: {rates['why_plain']}")
+    return 0
+
+
+def run_scaling(arguments) -> int:
+    from pathlib import Path
+
+    from nram.runtime import device_name, prepare_devices
+    from nram.training.scaling import BASE, LABELS, check_axes, check_plot, measure_scaling, plot_scaling
+
+    axes = check_axes(arguments.axes)
+    check_plot(arguments.plot)
+    devices = prepare_devices(arguments.device)
+    points = measure_scaling(
+        axes, devices, arguments.seconds, watch=lambda what: print(f"measuring {what}", file=sys.stderr, flush=True)
+    )
+    if arguments.plot:
+        plot_scaling(points, Path(arguments.plot))
+    result = {
+        "configuration": BASE._asdict(),
+        "device": device_name(devices),
+        "points": [
+            {"axis": axis, "value": value, "plain_ms": 1e3 * plain, "fast_ms": None if fast is None else 1e3 * fast}
+            for axis, value, plain, fast in points
+        ],
+        "plot": arguments.plot,
+    }
+    if arguments.json:
+        print_json(result)
+        return 0
+    print(f"milliseconds of a training step on {result['device']}\n")
+    rows = [["", "", "plain", "fast", "plain / fast"]]
+    for axis, value, plain, fast in points:
+        kernel = ["-", "-"] if fast is None else [f"{1e3 * fast:.2f}", f"{plain / fast:.1f}"]
+        rows.append([LABELS[axis], str(value), f"{1e3 * plain:.2f}", *kernel])
+    print(table(rows))
+    if arguments.plot:
+        print(f"\ndrawn: {arguments.plot}")
     return 0
 
 

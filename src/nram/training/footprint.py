@@ -1,57 +1,82 @@
-"""How much memory a stage needs, said before it starts."""
+"""How much memory a stage needs, known before it starts, and how many members can be trained at the same time."""
 
 from bisect import bisect_right
 from dataclasses import replace
 from functools import lru_cache
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from nram.errors import UsageError
 from nram.runtime import Device, available_bytes
 from nram.training.config import StageConfig, TrainConfig
-from nram.training.member import wiring_of
-from nram.training.population import abstract_population
+from nram.training.kernels import chosen_kernel
+from nram.training.member import Hyper, init_member, wiring_of
 
 FLOAT = 4
 
 
-def stage_bytes(config: TrainConfig, stage: StageConfig, devices: list[Device]) -> int:
-    """The bytes of a stage's population on one device: weights with Adam's moments for every member,
-    and what the backward pass keeps for the members that are trained at the same time."""
+def shards_of(members: int, devices: int) -> int:
+    """A population is split evenly, over as many devices as divide it."""
+    return max(n for n in range(1, devices + 1) if members % n == 0)
+
+
+def stage_bytes(config: TrainConfig, stage: StageConfig, devices: list[Device], at_once: int) -> int:
+    """The bytes of a stage's population: weights with Adam's moments for every member, and what the backward
+    pass keeps for the members that a device trains at the same time. CPU devices share one memory."""
     weights = _member_bytes(config)
     on_cpu = devices[0].platform == "cpu"
     members = stage.population if on_cpu else -(-stage.population // len(devices))
-    at_once = min(len(devices), stage.population) if on_cpu else members
+    busy = min(len(devices), stage.population) if on_cpu else 1
+    return 2 * members * weights + busy * at_once * (3 * weights + _activation_bytes(config, stage, devices))
+
+
+def members_at_once(config: TrainConfig, stage: StageConfig, devices: list[Device]) -> int:
+    """How many members a device trains at the same time: one on a CPU, whose caches it fills; on a GPU as many as
+    fit into its memory and divide its share of the population."""
+    if devices[0].platform == "cpu":
+        return 1
+    members, free = stage.population // shards_of(stage.population, len(devices)), available_bytes(devices[0])
+    even = [n for n in range(1, members + 1) if members % n == 0]
+    fitting = [n for n in even if free is None or stage_bytes(config, stage, devices, n) <= free]
+    return max(fitting, default=1)
+
+
+def _activation_bytes(config: TrainConfig, stage: StageConfig, devices: list[Device]) -> int:
+    """What the backward pass keeps of one member's batch."""
+    kernel = chosen_kernel(config, stage, devices).shape
+    if kernel is not None:
+        return kernel.workspace_scalars * FLOAT
     wiring, size = wiring_of(config.machine), config.memory_size(stage)
     writes = sum(module.memory == "writes" for module in wiring.modules)
     choices = 3 * wiring.wires * wiring.values  # logits, weights and their logarithms
     tapes = (writes + 2) * size * size
     vectors = (wiring.wires + 2 * wiring.values) * size + 8 * config.machine.hidden
-    activations = config.batch * config.loop_steps(stage) * (choices + tapes + vectors) * FLOAT
-    return 2 * members * weights + at_once * (3 * weights + activations)
+    return config.batch * config.loop_steps(stage) * (choices + tapes + vectors) * FLOAT
 
 
 @lru_cache(maxsize=1)
 def _member_bytes(config: TrainConfig) -> int:
-    members = abstract_population(config, 1).members
-    return sum(int(np.prod(leaf.shape)) for leaf in jax.tree.leaves(members)) * FLOAT
+    hyper = Hyper(*(jnp.float32(0) for _ in Hyper._fields))
+    member = jax.eval_shape(lambda: init_member(config, hyper, jax.random.key(0)))
+    return sum(int(np.prod(leaf.shape)) for leaf in jax.tree.leaves(member)) * FLOAT
 
 
 def check_fits(config: TrainConfig, devices: list[Device]) -> None:
-    """A clear refusal instead of a crash half-way, with what would fit."""
+    """A clear refusal instead of a crash half-way, where not even one member at a time would fit."""
     free = available_bytes(devices[0])
     if free is None:
         return
     problems = []
     for index, stage in enumerate(config.stages):
-        needed = stage_bytes(config, stage, devices)
+        needed = stage_bytes(config, stage, devices, 1)
         if needed <= free:
             continue
         fitting = bisect_right(
             range(1, stage.population + 1),
             free,
-            key=lambda population, stage=stage: stage_bytes(config, replace(stage, population=population), devices),
+            key=lambda population, stage=stage: stage_bytes(config, replace(stage, population=population), devices, 1),
         )
         smaller = f"--set stages.{index}.population={fitting} or less, or " if fitting else ""
         problems.append(

@@ -33,8 +33,7 @@ def soft_outcome(
     dtype=jnp.float32,
 ) -> Outcome:
     """Run the soft machine on an instance and compare."""
-    share = instance.cells * jnp.where(instance.scored, scored_weight, 1.0)
-    share = (share / jnp.sum(share)).astype(dtype)  # a mean over the output cells
+    share = cell_shares(instance, scored_weight).astype(dtype)
     cells = jnp.arange(instance.output.shape[0])
 
     def likelihood(memory: Array) -> Array:
@@ -52,6 +51,12 @@ def soft_outcome(
     time = jnp.sum(episode.finish * jnp.arange(1, steps + 1)) / limit
     error, exact = compare(jnp.argmax(episode.output, axis=-1), instance)
     return Outcome(loss, entropy, time, error, exact)
+
+
+def cell_shares(instance: TracedInstance, scored_weight: float) -> Array:
+    """The weight of each cell in the loss, which is a mean over the output cells."""
+    share = instance.cells * jnp.where(instance.scored, scored_weight, 1.0)
+    return share / jnp.sum(share)
 
 
 def compare(memory: Array, instance: TracedInstance) -> tuple[Array, Array]:

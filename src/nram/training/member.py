@@ -4,7 +4,9 @@ A step depends only on (configuration, stage, hyperparameters, key, state), so s
 batch axes and a run resumes to the same bits.
 """
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,9 +16,13 @@ from jax import Array
 from nram.machine import Controller, Options, Wiring, init_controller
 from nram.modules import select_modules
 from nram.tasks import get_task
+from nram.tasks.base import TracedInstance
 from nram.training.config import MachineConfig, StageConfig, TrainConfig
 from nram.training.curriculum import Progress, advance, draw_complexity, first_level
-from nram.training.loss import Outcome, soft_outcome
+from nram.training.loss import Outcome, cell_shares, compare, soft_outcome
+
+if TYPE_CHECKING:
+    from nram.machine.fast.shape import KernelShape  # only for the types: LLVM is loaded where a kernel is used
 
 
 class Hyper(NamedTuple):
@@ -86,10 +92,8 @@ def time_weight(hyper: Hyper, step: Array) -> Array:
     return jnp.where(step >= hyper.penalty_start, hyper.time_penalty, 0.0)
 
 
-def batch_outcomes(
-    config: TrainConfig, stage: StageConfig, hyper: Hyper, controller: Controller, level: Array, key: Array
-) -> Outcome:
-    """Draw a batch at this curriculum level and run the soft machine on it."""
+def draw_batch(config: TrainConfig, stage: StageConfig, level: Array, key: Array) -> tuple[TracedInstance, Array]:
+    """Examples at this curriculum level, and their step limits."""
     task = get_task(config.task)
     complexity_key, instance_key, slack_key = jax.random.split(key, 3)
     low, high = task.min_complexity, stage.max_complexity
@@ -98,22 +102,94 @@ def batch_outcomes(
     else:
         complexity = jax.random.randint(complexity_key, (config.batch,), low, high + 1, jnp.int32)
     slack = jax.random.randint(slack_key, (config.batch,), 0, stage.step_slack + 1)
+    sample = jax.vmap(lambda key, n: task.draw_traced(key, n, config.memory_size(stage)))
+    instances = sample(jax.random.split(instance_key, config.batch), complexity)
+    return instances, jnp.broadcast_to(config.step_limit(complexity), slack.shape) + slack
+
+
+def batch_outcomes(
+    config: TrainConfig,
+    stage: StageConfig,
+    hyper: Hyper,
+    controller: Controller,
+    level: Array,
+    key: Array,
+    kernel: KernelShape | None = None,
+) -> Outcome:
+    """Draw a batch at this curriculum level and run the soft machine on it, by a kernel if there is one."""
+    batch = draw_batch(config, stage, level, key)
+    return _outcomes(config, stage, hyper, controller, batch, kernel)
+
+
+def _outcomes(config: TrainConfig, stage: StageConfig, hyper: Hyper, controller: Controller, batch, kernel) -> Outcome:
+    instances, limits = batch
+    if kernel is not None:
+        from nram.machine.fast.outcomes import outcomes
+
+        return _judged(outcomes(kernel, controller, _kernel_batch(config, hyper, *batch)), instances)
     wiring, options = wiring_of(config.machine), machine_options(config, hyper.clip_activations)
 
-    def one(key, n, slack):
-        instance = task.sample_traced(key, n, config.memory_size(stage))
+    def one(instance, limit):
         return soft_outcome(
             controller,
             wiring,
             instance,
-            config.step_limit(n) + slack,
+            limit,
             config.loop_steps(stage),
             options,
             kind=config.loss,
             scored_weight=config.scored_weight,
         )
 
-    return jax.vmap(one)(jax.random.split(instance_key, config.batch), complexity, slack)
+    return jax.vmap(one)(instances, limits)
+
+
+def _kernel_batch(config: TrainConfig, hyper: Hyper, instances: TracedInstance, limits: Array):
+    from nram.machine.fast.outcomes import Batch
+
+    shares = jax.vmap(lambda instance: cell_shares(instance, config.scored_weight))(instances)
+    epsilon = jnp.float32(config.epsilon)
+    return Batch(instances.input, instances.output, shares, limits, hyper.clip_activations, epsilon)
+
+
+def _judged(raw, instances: TracedInstance) -> Outcome:
+    """A kernel's outcomes, its predictions compared with the answers."""
+    return Outcome(raw.loss, raw.entropy, raw.time, *jax.vmap(compare)(raw.predicted, instances))
+
+
+def cost_and_gradient(
+    config: TrainConfig,
+    stage: StageConfig,
+    hyper: Hyper,
+    controller: Controller,
+    step: Array,
+    batch: tuple[TracedInstance, Array],
+    kernel: KernelShape | None,
+) -> tuple[Array, Outcome, Any]:
+    """What training minimises on a batch, how the batch went, and the gradient of the former
+    with respect to the controller."""
+    weights = jnp.stack([jnp.float32(1), entropy_weight(hyper, step), time_weight(hyper, step)])
+
+    def total(outcomes: Outcome) -> Array:
+        terms = (outcomes.loss, outcomes.entropy, outcomes.time)
+        return weights @ jnp.stack([jnp.mean(term) for term in terms])
+
+    if kernel is None:
+
+        def cost(controller):
+            outcomes = _outcomes(config, stage, hyper, controller, batch, None)
+            return total(outcomes), outcomes
+
+        (value, outcomes), gradient = jax.value_and_grad(cost, has_aux=True)(controller)
+        return value, outcomes, gradient
+
+    from nram.machine.fast.outcomes import outcomes_and_gradient
+
+    # The cost is linear in the outcomes, so what the backward pass begins with is known before the forward pass.
+    seeds = jnp.broadcast_to(weights[:, None] / config.batch, (3, config.batch))
+    raw, gradient = outcomes_and_gradient(kernel, controller, _kernel_batch(config, hyper, *batch), seeds)
+    outcomes = _judged(raw, batch[0])
+    return total(outcomes), outcomes, gradient
 
 
 def machine_options(config: TrainConfig, clip: Array | float = jnp.inf) -> Options:
@@ -121,18 +197,17 @@ def machine_options(config: TrainConfig, clip: Array | float = jnp.inf) -> Optio
 
 
 def train_step(
-    config: TrainConfig, stage: StageConfig, hyper: Hyper, key: Array, member: Member
+    config: TrainConfig,
+    stage: StageConfig,
+    hyper: Hyper,
+    key: Array,
+    member: Member,
+    kernel: KernelShape | None = None,
 ) -> tuple[Member, StepReport]:
-    """One update on a fresh batch."""
+    """One update on a fresh batch, by a kernel if one is given (`nram.training.kernels`)."""
     batch_key, noise_key = jax.random.split(key)
-
-    def cost(controller):
-        outcomes = batch_outcomes(config, stage, hyper, controller, member.progress.level, batch_key)
-        entropy = entropy_weight(hyper, member.step) * jnp.mean(outcomes.entropy)
-        time = time_weight(hyper, member.step) * jnp.mean(outcomes.time)
-        return jnp.mean(outcomes.loss) + entropy + time, outcomes
-
-    (value, outcomes), gradient = jax.value_and_grad(cost, has_aux=True)(member.controller)
+    batch = draw_batch(config, stage, member.progress.level, batch_key)
+    value, outcomes, gradient = cost_and_gradient(config, stage, hyper, member.controller, member.step, batch, kernel)
     finite = jnp.isfinite(value) & jnp.isfinite(optax.tree.norm(gradient))  # before the clip hides it
     gradient, _ = optax.clip_by_global_norm(hyper.clip_gradient).update(gradient, optax.EmptyState())
     if config.hyper.noise.values != (0.0,):

@@ -1,4 +1,4 @@
-"""Measuring the training step, beside the frozen reference step in the same run."""
+"""Measuring the training step, plain and by a kernel, beside the frozen reference step in the same run."""
 
 import importlib.util
 import time
@@ -13,6 +13,7 @@ import numpy as np
 from nram.runtime import Device
 from nram.tasks import get_task
 from nram.training.config import MachineConfig, StageConfig, TrainConfig
+from nram.training.kernels import PLAIN, Kernel, kernel_of
 from nram.training.member import batch_outcomes
 from nram.training.population import compile_training, init_population, mapped, stage_keys
 
@@ -40,16 +41,28 @@ class StepShape(NamedTuple):
 
 
 def measure(shape: StepShape, devices: list[Device], seconds: float) -> dict[str, Any]:
-    """Rates of the machine's step (`plain`), of a faster one (there is none yet) and of the reference."""
+    """Rates of the plain step, of the kernel's (None where there is none: `why_plain` says why) and of the
+    reference (None where it does not apply)."""
+    kernel = kernel_of(*configured(shape), devices)
     return {
-        "plain": _measure_plain(shape, devices, seconds),
-        "fast": None,
+        "plain": _measure_step(shape, devices, seconds, PLAIN),
+        "fast": _measure_step(shape, devices, seconds, kernel) if kernel.shape else None,
+        "why_plain": kernel.reason or None,
         "reference": _measure_reference(shape, devices, seconds),
     }
 
 
+def training_seconds(shape: StepShape, devices: list[Device], seconds: float, kernel: Kernel) -> float:
+    """Of one training step of the whole population."""
+    config, stage = configured(shape)
+    population, keys = init_population(config, shape.population), stage_keys(config, 0)
+    train = compile_training(config, stage, devices, kernel)
+    return 1 / _rate(lambda: train(population, keys, 0, TRAINING_STEPS), TRAINING_STEPS, seconds)
+
+
 def _rate(call, work: int, seconds: float) -> float:
-    """Work a second: the median of calls, after one that compiles."""
+    """Work a second, after a call that compiles: that of the fastest call, which says what the code does where the
+    others also say what else the machine was doing."""
     jax.block_until_ready(call())
     times = []
     end = time.perf_counter() + seconds
@@ -57,10 +70,11 @@ def _rate(call, work: int, seconds: float) -> float:
         began = time.perf_counter()
         jax.block_until_ready(call())
         times.append(time.perf_counter() - began)
-    return work / float(np.median(times))
+    return work / min(times)
 
 
-def _measure_plain(shape: StepShape, devices: list[Device], seconds: float) -> dict[str, float]:
+def configured(shape: StepShape) -> tuple[TrainConfig, StageConfig]:
+    """A training run of this shape."""
     task = get_task(shape.task)
     complexity = task.largest_complexity(shape.memory_size)
     extra = shape.memory_size - task.least_memory(complexity)
@@ -79,16 +93,18 @@ def _measure_plain(shape: StepShape, devices: list[Device], seconds: float) -> d
         ),
         stages=(stage,),
     )
+    return config, stage
+
+
+def _measure_step(shape: StepShape, devices: list[Device], seconds: float, kernel: Kernel) -> dict[str, float]:
+    config, stage = configured(shape)
     population, keys = init_population(config, shape.population), stage_keys(config, 0)
-    train = compile_training(config, stage, devices)
-    forward = mapped(partial(batch_outcomes, config, stage), devices, shape.population)
+    forward = mapped(partial(batch_outcomes, config, stage, kernel=kernel.shape), devices, shape.population)
     members, hyper = population
     inputs = (hyper, members.controller, members.progress.level, keys)
     return {
         "forward_example_steps_per_s": _rate(lambda: forward(*inputs), shape.example_steps, seconds),
-        "train_example_steps_per_s": _rate(
-            lambda: train(population, keys, 0, TRAINING_STEPS), TRAINING_STEPS * shape.example_steps, seconds
-        ),
+        "train_example_steps_per_s": shape.example_steps / training_seconds(shape, devices, seconds, kernel),
     }
 
 

@@ -18,6 +18,7 @@ from nram.runtime import Device, device_name
 from nram.training.checkpoint import load_arrays, read_description, save_arrays
 from nram.training.config import EXAMINED, TrainConfig
 from nram.training.evaluation import Examination, examine
+from nram.training.kernels import kernel_of
 from nram.training.member import StepReport
 from nram.training.population import (
     abstract_population,
@@ -120,10 +121,13 @@ class _Trainer:
         config, state = self.config, self.state
         stage = config.stages[state.stage]
         last = state.stage == len(config.stages) - 1
+        self.on_note(f"stage {state.stage}: compiling for n <= {stage.max_complexity}")
+        why_plain = kernel_of(config, stage, self.devices).reason
+        if why_plain:
+            self.on_note(f"stage {state.stage}: by the plain path ({why_plain})")
         advance = compile_training(config, stage, self.devices)
         validate = compile_validation(config, stage, self.devices)
         keys = stage_keys(config, state.stage)
-        self.on_note(f"stage {state.stage}: compiling for n <= {stage.max_complexity}")
         jax.block_until_ready(advance(self.population, keys, state.step, 0))  # no step: only compiles
         score = None
         while state.step < stage.steps:
@@ -169,7 +173,7 @@ class _Trainer:
         for rank, place in enumerate(order):
             one = at_place(self.population, place)
             description = {
-                "task": config.task,
+                "task": config.task_name,
                 "config": config_to_dict(config),
                 "hyper": {name: float(value) for name, value in one.hyper._asdict().items()},
                 "place": int(place),
@@ -183,7 +187,7 @@ class _Trainer:
             self.run.save_member(rank, one.members.controller, description)
         self._tick()
         result = {
-            "task": config.task,
+            "task": config.task_name,
             "seed": config.seed,
             "perfect_members": len(perfect),
             "examined_members": len(self.examinations),
@@ -251,10 +255,8 @@ class _Trainer:
     def _maybe_save(self) -> None:
         if self.stopping():
             self._save()
-            raise Interrupted(
-                f"stopped at step {self.state.step} of stage {self.state.stage}; "
-                f"go on with: nram train {self.config.task} --out {shlex.quote(str(self.run.path))} --resume"
-            )
+            command = shlex.join(["nram", "train", self.config.task, "--out", str(self.run.path), "--resume"])
+            raise Interrupted(f"stopped at step {self.state.step} of stage {self.state.stage}; go on with: {command}")
         if time.monotonic() - self.saved_at >= CHECKPOINT_SECONDS:
             self._save()
 

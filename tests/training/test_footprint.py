@@ -1,0 +1,61 @@
+"""What a stage needs is known before it starts; what does not fit at once is split, or refused with what to change."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import jax
+import numpy as np
+import pytest
+
+from nram.errors import UsageError
+from nram.training import footprint
+from nram.training.config import MachineConfig, StageConfig, TrainConfig
+from nram.training.footprint import check_fits, members_at_once, stage_bytes
+from nram.training.population import mapped
+
+STAGE = StageConfig(3, 10, 12, step_slack=1)
+CONFIG = TrainConfig("access", batch=8, machine=MachineConfig(registers=2, hidden=8), stages=(STAGE,))
+
+
+def gpu(free: int) -> list:
+    """A GPU as far as this is concerned: it knows how much memory it has."""
+    return [SimpleNamespace(platform="gpu", memory_stats=lambda: {"bytes_limit": free})]
+
+
+def test_everything_that_grows_makes_the_footprint_grow():
+    plenty = gpu(1 << 40)
+    base = stage_bytes(CONFIG, STAGE, plenty, 1)
+    assert stage_bytes(CONFIG, STAGE, plenty, 2) > base
+    assert stage_bytes(CONFIG, replace(STAGE, population=24), plenty, 1) > base
+    assert stage_bytes(CONFIG, replace(STAGE, max_complexity=6), plenty, 1) > base
+    assert stage_bytes(replace(CONFIG, batch=16), STAGE, plenty, 1) > base
+
+
+def test_a_gpu_trains_all_members_at_once_or_as_many_as_fit_and_divide_them():
+    assert members_at_once(CONFIG, STAGE, gpu(1 << 40)) == 12
+    five = stage_bytes(CONFIG, STAGE, gpu(1), 5)
+    assert members_at_once(CONFIG, STAGE, gpu(five)) == 4
+    assert members_at_once(CONFIG, STAGE, gpu(1)) == 1
+
+
+def test_a_cpu_trains_one_member_at_a_time_and_a_kernel_needs_less_memory(monkeypatch):
+    devices, larger = jax.devices(), replace(CONFIG, batch=64)
+    assert members_at_once(CONFIG, STAGE, devices) == 1
+    by_kernel = stage_bytes(larger, STAGE, devices, 1)
+    monkeypatch.setenv("NRAM_PLAIN", "1")
+    assert 0 < by_kernel < stage_bytes(larger, STAGE, devices, 1)
+
+
+def test_a_split_population_gives_what_an_undivided_one_gives():
+    xs = np.arange(12.0, dtype=np.float32)
+    devices = [SimpleNamespace(platform="gpu")]
+    for at_once in (None, 12, 4, 1):
+        np.testing.assert_array_equal(mapped(lambda x: x * x + 1, devices, 12, at_once)(xs), xs * xs + 1)
+
+
+def test_what_does_not_fit_one_member_at_a_time_is_refused_with_what_to_change(monkeypatch):
+    check_fits(CONFIG, gpu(1 << 40))
+    with pytest.raises(UsageError, match="stage 0 .*population 12, batch 8.*smaller"):
+        check_fits(CONFIG, gpu(1000))
+    monkeypatch.setattr(footprint, "available_bytes", lambda device: None)
+    check_fits(CONFIG, gpu(1000))
