@@ -14,9 +14,10 @@ STRUCTURES = (
     Structure(4, 2),
     Structure(4, 3),
     Structure(2, 1, states=2),
-    Structure(5, 2),
     Structure(3, 2, states=2),
+    Structure(5, 2),
 )
+EVERY_ROUND = 5  # so many of them; the others, which hold little that these do not, take part in every third
 FIRST_STRUCTURES = 3  # of them are tried in the first round, and one more in every further round
 FIRST_BUDGET = 100_000  # candidates of a chain in the first round
 BUDGET_PER_GENE = 1_000  # longer chains gain less than further ones
@@ -65,7 +66,9 @@ def round_of_chains(
 ) -> list[Chain]:
     """The chains of one round. They depend on nothing but these arguments."""
     chains = []
-    for structure in structures[: FIRST_STRUCTURES + number]:
+    for place, structure in enumerate(structures[: FIRST_STRUCTURES + number]):
+        if place >= EVERY_ROUND and number % 3:
+            continue
         most = BUDGET_PER_GENE * structure.rows * structure.width
         for manner in manners:
             if manner.goes_on and number < FIRST_FURTHER:
