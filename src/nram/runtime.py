@@ -3,6 +3,7 @@
 import contextlib
 import os
 import platform
+import tempfile
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,12 @@ def cpu_cores() -> int:
 
 
 def cache_folder() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "nram"
+    if os.environ.get("XDG_CACHE_HOME"):
+        return Path(os.environ["XDG_CACHE_HOME"]) / "nram"
+    try:
+        return Path.home() / ".cache" / "nram"
+    except RuntimeError:  # a user without a home
+        return Path(tempfile.gettempdir()) / f"nram-{os.getuid()}"
 
 
 def prepare_devices(device: str = "auto") -> list[Device]:

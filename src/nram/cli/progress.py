@@ -14,14 +14,14 @@ from nram.runtime import device_name
 PLAIN_SECONDS = 5  # between two lines in a pipe
 
 
-def progress_display(config, out, devices):
+def progress_display(config, out, devices, verb: str = "train"):
     console = Console(stderr=True)
     machine = config.machine
     network = f"{machine.controller} {machine.hidden}" + (
         f", {machine.states} states" if machine.controller == "automaton" else ""
     )
     title = (
-        f"nram train {config.task}: {network}, {machine.registers} registers, "
+        f"nram {verb} {config.task}: {network}, {machine.registers} registers, "
         f"{len(machine.modules)} modules x {machine.repeats}, seed {config.seed}, {device_name(devices)} -> {out}"
     )
     return (_LiveDisplay if console.is_terminal else _PlainDisplay)(console, config, title)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shlex
 import sys
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from nram.tasks.base import Task
 
 PLAIN_SECONDS = 5  # between two lines in a pipe
+CHAINS_OF_ONE_STRUCTURE = 4  # in a round, where there is only one: work for several cores
 
 
 def add_parser(verbs) -> None:
@@ -76,7 +78,9 @@ def run(arguments) -> int:
     out = arguments.out or Path(f"{name}.nram")
     saved = out.with_name(out.name + ".search")
     fingerprint, place = start or (None, None)
-    question = Question(arguments.source, arguments.seed, structures, fingerprint)
+    question = Question(arguments.source, arguments.seed, structures, fingerprint, _digest(arguments.source))
+    if not out.parent.is_dir():
+        raise UsageError(f"there is no folder {out.parent} for {out.name}: make it, or choose another --out")
     if saved.exists() and not arguments.resume:
         raise UsageError(f"{saved} holds a search already: go on with it by --resume, or choose another --out")
     state = load_state(saved, question) if saved.exists() else None
@@ -93,18 +97,18 @@ def run(arguments) -> int:
     )
     from nram.cli.train import interruptible
 
-    with interruptible() as stopping, _Progress(name) as progress:
+    with interruptible() as stopping, SearchProgress(name) as progress:
         outcome = search.run(progress.report, progress.best, lambda state: save_state(saved, question, state), stopping)
     program = outcome.program or outcome.best
     if program is None:
         print("nram search: stopped before there was anything to keep", file=sys.stderr)
         return 1
     program = _with_card(arguments, program, task, name, outcome)
+    save_program(program, out)
     if outcome.program is not None:
         saved.unlink(missing_ok=True)
         return _found(arguments, program, task, outcome, out)
-    save_state(saved, question, outcome.state)
-    save_program(program, out)
+    save_state(saved, question, outcome.resumable)
     return _not_found(arguments, program, pool.joined(outcome.state.counterexamples), outcome, out)
 
 
@@ -117,14 +121,14 @@ def _structures(arguments) -> tuple[tuple[Structure, ...], tuple | None]:
     from nram.own_modules import words_of
     from nram.programs.ir import CONSTANTS
     from nram.search.schedule import STRUCTURES
-    from nram.search.structure import MOST_ROWS, Structure, embed
+    from nram.search.structure import Structure, embed
 
     if arguments.start is not None:
         from nram.programs.library import load_program
 
         program = load_program(arguments.start)
         structure, genes = embed(program)
-        return (structure,), (program.fingerprint, (structure, genes))
+        return (structure,) * CHAINS_OF_ONE_STRUCTURE, (program.fingerprint, (structure, genes))
     modules = MODULE_NAMES
     if arguments.modules is not None:
         modules = tuple(module.name for module in select_modules(words_of(arguments.modules)))
@@ -134,24 +138,31 @@ def _structures(arguments) -> tuple[tuple[Structure, ...], tuple | None]:
     if given == (None, None, None):
         return tuple(replace(structure, modules=modules) for structure in STRUCTURES), None
     structure = Structure(arguments.registers or 3, arguments.repeats or 1, arguments.states or 1, modules)
-    if structure.rows > MOST_ROWS:
-        raise UsageError(
-            f"{structure} has {structure.rows} rows: at most {MOST_ROWS} can be searched; use fewer registers"
-        )
-    return (structure,) * 4, None
+    return (structure,) * CHAINS_OF_ONE_STRUCTURE, None
 
 
-def _with_card(arguments, program: Program, task: Task | None, name: str, outcome: Outcome) -> Program:
-    from nram.runtime import versions
+def _digest(source: str) -> str | None:
+    """Of the file, if it is one: a search does not go on with other examples."""
+    path = Path(source)
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16] if path.is_file() else None
 
+
+def _words(arguments) -> list[str]:
+    """The command, as far as the result depends on it."""
     words = ["nram", "search", arguments.source, "--seed", str(arguments.seed)]
     for option in ("registers", "repeats", "states", "modules", "candidates"):
         if getattr(arguments, option) is not None:
             words += [f"--{option}", str(getattr(arguments, option))]
     if arguments.start is not None:
         words += ["--from", arguments.start]
+    return words
+
+
+def _with_card(arguments, program: Program, task: Task | None, name: str, outcome: Outcome) -> Program:
+    from nram.runtime import versions
+
     made = (
-        ("command", shlex.join(words)),
+        ("command", shlex.join(_words(arguments))),
         ("seed", str(arguments.seed)),
         ("structure", str(outcome.structure)),
         ("candidates", str(outcome.state.candidates)),
@@ -176,7 +187,6 @@ def _found(arguments, program: Program, task: Task | None, outcome: Outcome, out
     from nram.programs.text import table_to_text
     from nram.programs.verify import verify
 
-    save_program(program, out)
     report = None
     if task is not None and arguments.verify_budget > 0:
         print("verifying", file=sys.stderr, flush=True)
@@ -245,14 +255,15 @@ def _not_found(arguments, program: Program, pool: Pool, outcome: Outcome, out: P
         words = (" ".join(map(str, cells)) for cells in (instance.input, instance.output, result.memory))
         for title, cells in zip(("input", "expected", "obtained"), words, strict=True):
             print(f"  {title:8} {cells}" + ("" if title != "obtained" or result.halted else "  (does not halt)"))
-    print(f"{out}\nGo on: nram search {arguments.source} --seed {arguments.seed} --out {out} --resume --budget SECONDS")
+    again = shlex.join([*_words(arguments), "--out", str(out), "--resume"])
+    print(f"{out}\nGo on: {again} --budget SECONDS")
     return 1
 
 
 # ---- while it runs
 
 
-class _Progress:
+class SearchProgress:
     """One line that is written over on a terminal, a line now and then in a pipe, and a line for every program that is
     better than those before. On standard error."""
 
@@ -272,12 +283,11 @@ class _Progress:
         if report.seconds - self.last < (0.2 if self.live else PLAIN_SECONDS):
             return
         self.last = report.seconds
-        rate = report.candidates / max(report.seconds, 1e-9)
         line = " | ".join(
             (
                 f"{self.name}: {report.seconds:.0f} s",
                 f"round {report.round + 1}",
-                f"{report.candidates / 1e6:.1f}M candidates, {rate / 1e6:.2f}M/s",
+                f"{report.candidates / 1e6:.1f}M candidates, {report.per_second / 1e6:.2f}M/s",
                 f"{report.chains} restarts",
                 f"{report.counterexamples} counterexamples",
             )

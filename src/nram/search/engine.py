@@ -14,11 +14,13 @@ from random import Random
 
 import numpy as np
 
+from nram.errors import NramError
+from nram.programs.execute import execute
 from nram.programs.interpret import interpret
 from nram.programs.ir import Program
 from nram.programs.simplify import simplify
 from nram.programs.simplify.specialise import visited_places
-from nram.search.instances import Pool
+from nram.search.instances import Pool, exact
 from nram.search.kernel import judge, random_genes, run_chain
 from nram.search.look_up import have_tables
 from nram.search.schedule import FORGETTING, MANNERS, REPAIR, STRUCTURES, Chain, round_of_chains
@@ -27,6 +29,7 @@ from nram.tasks.base import Instance
 
 SHORTENING_CHAINS = 6
 SHORTENING_BUDGET = 150_000
+SHORTENING_RUNS = 45_000_000  # at most, of instances by a chain
 SHORTENING = (0.03, 0.005, 0.02)  # hot, cold, and the cost of an operation
 REPORT_SECONDS = 0.25
 
@@ -65,6 +68,8 @@ class Report:
     candidates: int
     chains: int
     seconds: float
+    per_second: float
+    """Candidates, since the search was begun or resumed."""
     pool: int
     counterexamples: int
     best_cost: float
@@ -99,6 +104,8 @@ class Outcome:
     seconds: float
     stopped: bool
     """Asked to stop, or out of time or candidates, before a program was found."""
+    resumable: SearchState
+    """The state by the end of the last whole round: where to go on, so that the end is the same."""
 
 
 class Search:
@@ -140,25 +147,28 @@ class Search:
     ) -> Outcome:
         """Search until a program is found or time, candidates or patience are spent."""
         self.began = time.monotonic()
+        self.before = self.state.candidates
         self.on_report, self.on_best, self.stopping = on_report, on_best, stopping
         for structure in self.structures:
             assert structure.run_block  # compiled here, once, before the threads need it
-        with ThreadPoolExecutor(self.workers) as executor:
+        resumable = self.state
+        with ThreadPoolExecutor(self.workers) as executor, ThreadPoolExecutor(1) as self.aside:
             while not self._spent():
-                found = self._round(executor)
+                found, whole = self._round(executor)
                 if found is not None:
                     program, structure = found
-                    return Outcome(program, program, structure, self.state, self._elapsed(), False)
-                if self._spent():
+                    return Outcome(program, program, structure, self.state, self._elapsed(), False, resumable)
+                if not whole:
                     break
                 number = self.state.round + 1
                 left = () if number % FORGETTING == 0 else self.state.left
-                self.state = replace(self.state, round=number, left=left)
+                resumable = self.state = replace(self.state, round=number, left=left)
                 on_round(self.state)
         best = self._program(self.state.best_structure, self.state.best_genes)
-        return Outcome(None, best, self.state.best_structure, self.state, self._elapsed(), True)
+        return Outcome(None, best, self.state.best_structure, self.state, self._elapsed(), True, resumable)
 
-    def _round(self, executor: ThreadPoolExecutor) -> tuple[Program, Structure] | None:
+    def _round(self, executor: ThreadPoolExecutor) -> tuple[tuple[Program, Structure] | None, bool]:
+        """What was found, and whether the round came to its end."""
         manners = MANNERS if self.start is None else (REPAIR,)
         chains = round_of_chains(self.state.round, self.seed, self.structures, manners)
         pool = self.pool
@@ -176,16 +186,18 @@ class Search:
                 self._wait(future)
                 genes, fits, candidates = future.result()
                 if self._stop_asked() and not fits:
-                    return None
+                    return None, False
                 del self.watches[number]
                 self._count(chain, genes, candidates, pool)
                 if fits:
-                    program = self._shortened(chain, genes, pool)
+                    shortening = self.aside.submit(self._shortened, chain, genes, pool, self._watch_of_shortening())
+                    self._wait(shortening)
+                    program = shortening.result()
                     against = self.counterexamples(program)
                     if against is None:
                         refused = True
                     elif not against:
-                        return program, chain.structure
+                        return (program, chain.structure), False
                     else:
                         learned += against
         finally:
@@ -200,7 +212,11 @@ class Search:
             self.pool = self.original.joined(self.state.counterexamples)
         elif refused:  # what was left fits the pool, and would only lead back to it
             self.state = replace(self.state, left=())
-        return None
+        return None, True
+
+    def _watch_of_shortening(self) -> np.ndarray:
+        self.watches[-1] = np.zeros(4)
+        return self.watches[-1]
 
     def _start(self, chain: Chain) -> np.ndarray:
         structure = chain.structure
@@ -291,7 +307,7 @@ class Search:
             )
         )
 
-    def _shortened(self, chain: Chain, genes: np.ndarray, pool: Pool) -> Program:
+    def _shortened(self, chain: Chain, genes: np.ndarray, pool: Pool, watch: np.ndarray) -> Program:
         """The shortest of several programs that fit, reached from this one by changes that keep the fit."""
         structure = chain.structure
         programs = [self._simplified(structure, genes, pool)]
@@ -307,18 +323,24 @@ class Search:
                 other,
                 pool.blocks(),
                 len(pool),
-                SHORTENING_BUDGET,
+                min(SHORTENING_BUDGET, SHORTENING_RUNS // len(pool)),
                 hot,
                 cold,
                 length_cost,
                 len(pool),
                 True,
-                np.zeros(4),
+                watch,
             )
+            if watch[0]:  # out of time: what is there must do
+                break
             programs.append(self._simplified(structure, other, pool))
-        return min(
-            programs, key=lambda program: (program.operations + program.rows, _steps(program, pool), str(program))
-        )
+        by_steps = [(_steps_if_it_fits(program, pool), program) for program in programs]
+        fitting = [
+            (program.operations + program.rows, steps, program) for steps, program in by_steps if steps is not None
+        ]
+        if not fitting:
+            raise NramError("simplifying changed what a program does: please report the command that led here")
+        return min(fitting, key=lambda one: (one[0], one[1], str(one[2])))[2]
 
     def _simplified(self, structure: Structure, genes: np.ndarray, pool: Pool) -> Program:
         """For the inputs of the pool: rows that none of them leads to are left out."""
@@ -353,14 +375,16 @@ class Search:
             self._tell()
 
     def _tell(self) -> None:
-        at_work = [watch for watch in self.watches.values() if watch[1] > 0]
+        at_work = [watch for number, watch in self.watches.items() if number >= 0 and watch[1] > 0]
+        candidates = self.state.candidates + int(sum(watch[1] for watch in at_work))
         self.on_report(
             Report(
                 round=self.state.round,
                 structures=tuple(dict.fromkeys(self.structures)),
-                candidates=self.state.candidates + int(sum(watch[1] for watch in at_work)),
+                candidates=candidates,
                 chains=self.state.chains,
                 seconds=self._elapsed(),
+                per_second=(candidates - self.before) / max(self._elapsed(), 1e-9),
                 pool=len(self.pool),
                 counterexamples=len(self.state.counterexamples),
                 best_cost=self.state.best_cost,
@@ -369,6 +393,15 @@ class Search:
         )
 
 
-def _steps(program: Program, pool: Pool) -> int:
-    """All steps on the pool: of two programs as short as each other, the faster one is better."""
-    return sum(interpret(program, instance.input, instance.steps).steps for instance in pool.instances)
+def _steps_if_it_fits(program: Program, pool: Pool) -> int | None:
+    """All its steps on the pool, or None if it gets an instance wrong or does not halt."""
+    groups: dict[tuple[int, int], list[Instance]] = {}
+    for instance in pool.instances:
+        groups.setdefault((len(instance.input), instance.steps), []).append(instance)
+    total = 0
+    for (_, limit), instances in groups.items():
+        result = execute(program, [instance.input for instance in instances], limit)
+        if not (all(result.halted) and all(exact(instances, result.memory))):
+            return None
+        total += int(np.sum(result.steps))
+    return total

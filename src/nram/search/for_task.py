@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from nram.errors import UsageError
 from nram.programs.execute import execute
 from nram.programs.ir import Program
 from nram.search.instances import Pool, exact, read_examples, task_pool
@@ -22,8 +21,6 @@ def source_of(source: str | Path | Task | Sequence[Instance], seed: int) -> tupl
     if isinstance(source, Task):
         return source, task_pool(source, seed)
     if not isinstance(source, str | Path):
-        if not source:
-            raise UsageError("there are no instances to search by")
         return None, Pool(tuple(source))
     name = str(source)
     if name not in task_names() and not is_task_file(name) and Path(name).is_file():
@@ -34,18 +31,17 @@ def source_of(source: str | Path | Task | Sequence[Instance], seed: int) -> tupl
 
 def judge_of(task: Task | None, seed: int) -> Callable[[Program], list[Instance]]:
     """What is asked of a program that fits: instances that speak against it. Nobody knows any of mere examples."""
-    asked = 0
 
     def judge(program: Program) -> list[Instance]:
-        nonlocal asked
-        asked += 1
-        return [] if task is None else find_counterexamples(program, task, 1000 * seed + asked)
+        # Other instances for every program, and the same for the same one, whenever it is found.
+        drawn = int(program.fingerprint[:8], 16)
+        return [] if task is None else find_counterexamples(program, task, (seed + drawn) % 2**40)
 
     return judge
 
 
 def find_counterexamples(program: Program, task: Task, seed: int) -> list[Instance]:
-    """Small instances on which a program is wrong or does not halt by T(n); none if it passes every check."""
+    """Instances on which a program is wrong or does not halt by T(n); none if it passes every check."""
     found: list[Instance] = []
     for n, count in CHECKS:
         if n < task.min_complexity:

@@ -10,6 +10,7 @@ from random import Random
 
 import numpy as np
 
+from nram.errors import UsageError
 from nram.search.lanes import LANES
 from nram.tasks.base import Instance, Task
 
@@ -20,6 +21,14 @@ MEMORIES = ((0, 16), (1, 8), (3, 8), (9, 4))
 DISORDER = 3.0  # steps, in an order by steps
 
 
+MOST_CELLS = 50_000_000  # of all instances, each as large as the largest
+
+
+def most_steps(memory_size: int) -> int:
+    """More than that is no search: one run could take minutes."""
+    return 64 * memory_size + 4096
+
+
 Blocks = tuple[np.ndarray, ...]
 """Instances in the form of the kernel: starts [blocks, cells, lanes], sizes and limits [blocks, lanes], output cells
 and what they should hold [blocks, output cells, lanes], and how many there are [blocks, lanes]; all int32."""
@@ -28,6 +37,34 @@ and what they should hold [blocks, output cells, lanes], and how many there are 
 @dataclass(frozen=True)
 class Pool:
     instances: tuple[Instance, ...]
+
+    def __post_init__(self) -> None:
+        """The kernel checks no address: what could lead it astray is refused here."""
+        if not self.instances:
+            raise UsageError("there are no instances to search by")
+        for number, one in enumerate(self.instances, 1):
+            size = len(one.input)
+            fine = (
+                size >= 3
+                and len(one.output) == size
+                and min(one.input) >= 0
+                and max(one.input) < size
+                and one.cells
+                and min(one.cells) >= 0
+                and max(one.cells) < size
+                and 1 <= one.steps <= most_steps(size)
+            )
+            if not fine:
+                raise UsageError(
+                    f"instance {number} cannot be searched by: it needs 3 cells or more, values and output cells in "
+                    f"0..M-1, an output as long as its input, and 1 to {most_steps(size):,} steps"
+                )
+        cells = len(self.instances) * max(len(one.input) for one in self.instances)
+        if cells > MOST_CELLS:
+            raise UsageError(
+                f"{len(self.instances):,} instances of up to {cells // len(self.instances):,} cells are too many: "
+                "leave out some of the largest"
+            )
 
     def joined(self, others: Iterable[Instance]) -> Pool:
         return Pool((*self.instances, *others))

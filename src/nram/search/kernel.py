@@ -25,7 +25,8 @@ from numba.extending import intrinsic
 from nram.search.lanes import CONSTANTS, FRAME, LANES
 
 JOINING_AT_ONCE = 4  # instances that a chain gets wrong and has not had in play
-LOOK_UP = 4096  # candidates between two looks at `watch`
+LOOK_UP = 4096  # candidates between two looks at `watch`, unless they take
+LOOK_UP_STEPS = 1 << 21  # steps of lanes
 NOT_HALTING = 0.25  # the cost of an instance on which it does not halt, in wholly wrong instances
 ROW_LENGTH = 2  # what a row that is visited counts beside its operations
 FRESH = 35  # of 100 new sources are an operation that was dead before
@@ -35,7 +36,12 @@ CODE, LENGTHS, GENES, OPERATIONS, WIDTH, REGISTERS = range(6)
 MEMORY, VALUES, HELD, WRONG, VISITED = range(16, 21)
 assert len(FRAME) == 21
 
-_compiled: Any = njit(cache=True, nogil=True, boundscheck=False)
+
+def _compiled(function) -> Any:
+    try:
+        return njit(cache=True, nogil=True, boundscheck=False)(function)
+    except RuntimeError:  # nowhere to keep it: a user without a home, a package that cannot be written to
+        return njit(nogil=True, boundscheck=False)(function)
 
 
 @intrinsic
@@ -270,14 +276,12 @@ def _room(operations, registers, genes, code, lengths, blocks, frame):
 
     All room is one array: while a part of it is in use, none of it is given back.
     """
-    starts, _, _, cells, _, _ = blocks
-    values = starts.shape[1]
+    values = blocks[0].shape[1]
     held = values + CONSTANTS + registers + len(operations)
     results = held + registers
     room = np.zeros((results + 3, LANES), np.int32)
     frame[CODE], frame[LENGTHS], frame[GENES] = code.ctypes.data, lengths.ctypes.data, genes.ctypes.data
     frame[OPERATIONS], frame[WIDTH], frame[REGISTERS] = len(operations), genes.shape[1], registers
-    frame[MOST_CELLS], frame[MOST_OUTPUTS] = starts.shape[1], cells.shape[1]
     frame[MEMORY], frame[VALUES], frame[HELD] = room.ctypes.data, room[values:].ctypes.data, room[held:].ctypes.data
     frame[WRONG], frame[VISITED] = room[results:].ctypes.data, room[results + 1 :].ctypes.data
     return room[results], room[results + 1 :].reshape(2 * LANES).view(np.uint64)
@@ -285,7 +289,7 @@ def _room(operations, registers, genes, code, lengths, blocks, frame):
 
 @_compiled
 def _run(run_block, frame, blocks, block, lanes):
-    """Run some lanes of a block; which of them halted."""
+    """Run some lanes of a block; which of them halted. The block's own sizes count, not the largest of the pool."""
     starts, sizes, limits, cells, wanted, counts = blocks
     frame[STARTS], frame[SIZES], frame[LIMITS] = (
         starts[block].ctypes.data,
@@ -297,9 +301,12 @@ def _run(run_block, frame, blocks, block, lanes):
         wanted[block].ctypes.data,
         counts[block].ctypes.data,
     )
-    longest = 0
+    longest = most_cells = most_outputs = 0
     for lane in range(LANES):
         longest = max(longest, limits[block, lane])
+        most_cells = max(most_cells, sizes[block, lane])
+        most_outputs = max(most_outputs, counts[block, lane])
+    frame[MOST_CELLS], frame[MOST_OUTPUTS] = most_cells, most_outputs
     frame[LONGEST], frame[AT_WORK] = longest, lanes
     return _call(run_block, frame.ctypes.data)  # pyright: ignore[reportCallIssue]
 
@@ -325,6 +332,8 @@ def judge(run_block, operations, registers, genes, blocks, total_instances, cost
         halted = _run(run_block, frame, blocks, block, (1 << count) - 1)
         for lane in range(count):
             costs[block * LANES + lane] = _cost(wrong, blocks[5][block], halted, lane)
+    # The frame holds addresses only: what they lead to must be in use until here.
+    return len(code) + len(lengths)
 
 
 @_compiled
@@ -402,12 +411,14 @@ def run_chain(
     best = total
     shortest = length if must_fit else 1 << 30
     runs = active
+    work = 0
     temperature = hot
     cooling = (cold / hot) ** (1.0 / budget)
 
     for candidate in range(budget):
         temperature *= cooling
-        if candidate % LOOK_UP == 0:
+        if candidate % LOOK_UP == 0 or work > LOOK_UP_STEPS:
+            work = 0
             watch[1], watch[2], watch[3] = candidate, total, active
             if watch[0] != 0:
                 return False, candidate, runs, best, active
@@ -464,6 +475,7 @@ def run_chain(
                 if rerun[block] == 0:
                     continue
                 halted = _run(run_block, frame, blocks, block, rerun[block])
+                work += frame[LONGEST]
                 for lane in range(LANES):
                     if (rerun[block] >> lane) & 1:
                         place = block * LANES + lane

@@ -73,6 +73,6 @@ def round_of_chains(
         for manner in manners:
             if manner.goes_on and number < FIRST_FURTHER:
                 continue
-            chain_seed = (seed * 1_000_003 + number) * 1009 + len(chains)
+            chain_seed = ((seed * 1_000_003 + number) * 1009 + len(chains)) % 2**62
             chains.append(Chain(structure, manner, min(FIRST_BUDGET << number, most), chain_seed))
     return chains

@@ -27,6 +27,8 @@ class Question:
     structures: tuple[Structure, ...]
     start: str | None = None
     """The fingerprint of the program to be repaired."""
+    digest: str | None = None
+    """Of the file with examples or with the task, if it is one."""
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -34,6 +36,7 @@ class Question:
             "seed": self.seed,
             "structures": [_structure_to_json(structure) for structure in self.structures],
             "start": self.start,
+            "digest": self.digest,
         }
 
 
@@ -77,7 +80,7 @@ def load_state(path: Path, question: Question) -> SearchState:
             best_structure=structure,
             left=tuple(_left_from_json(left) for left in value["left"]),
         )
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
         raise NramError(f"{path} cannot be read: {error}; remove it to start the search again") from None
 
 
@@ -95,10 +98,10 @@ def _structure_from_json(value: dict[str, Any]) -> Structure:
 
 
 def _genes(value: Any, structure: Structure) -> np.ndarray:
-    genes = np.array(value, np.int16)
-    if genes.shape != (structure.rows, structure.width):
-        raise ValueError(f"a table of {structure} has another shape")
-    return genes
+    genes = np.array(value, np.int64)
+    if not structure.holds(genes):
+        raise ValueError(f"it holds a table that is none of {structure}")
+    return genes.astype(np.int16)
 
 
 def _left_from_json(value: dict[str, Any]) -> Left:

@@ -27,6 +27,16 @@ class Structure:
     states: int = 1
     modules: tuple[str, ...] = MODULE_NAMES
 
+    def __post_init__(self) -> None:
+        if self.registers < 1 or self.states < 1 or not 1 <= self.repeats <= MOST_REPEATS:
+            raise UsageError(
+                f"{self} cannot be searched: at least one register and state, and modules 1 to {MOST_REPEATS} times"
+            )
+        if self.rows > MOST_ROWS:
+            raise UsageError(
+                f"{self} has {self.rows} rows: at most {MOST_ROWS} can be searched; use fewer registers or states"
+            )
+
     @cached_property
     def sequence(self) -> tuple[str, ...]:
         return tuple(name for name in self.modules if name not in CONSTANT_MODULES) * self.repeats
@@ -61,6 +71,17 @@ class Structure:
     def __str__(self) -> str:
         states = f", {self.states} states" if self.states > 1 else ""
         return f"R{self.registers} x{self.repeats}{states}"
+
+    def holds(self, genes: np.ndarray) -> bool:
+        """Whether these numbers are a table of this structure: the kernel relies on it and checks nothing."""
+        if genes.shape != (self.rows, self.width):
+            return False
+        first_output = CONSTANTS + self.registers
+        most = np.full(self.width, first_output + len(self.sequence))
+        for k in range(len(self.sequence)):
+            most[3 * k : 3 * k + 3] = first_output + k, first_output + k, 2
+        most[-2:] = 2, self.states
+        return bool(np.all((genes >= 0) & (genes < most)))
 
     def program(self, genes: np.ndarray, **known) -> Program:
         """The program that a table stands for, as it is: with dead operations and a row for all flags."""

@@ -99,6 +99,8 @@ def _fingerprint(shape: KernelShape) -> str:
 @cache
 def _sources() -> str:
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    package = Path(__file__).parents[2]
+    others = (package / "modules.py", package / "machine" / "wiring.py", package / "programs" / "native" / "jit.py")
+    for path in (*sorted(Path(__file__).parent.glob("*.py")), *others):
         digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -1,0 +1,118 @@
+"""`nram learn`: a program from a file of examples, by search and training."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nram.cli.output import add_device, add_json, jax_seed, positive, print_json
+from nram.errors import UsageError
+
+if TYPE_CHECKING:
+    from nram.learning.judgement import Judgement
+    from nram.tasks.base import StepLimit
+
+
+def add_parser(verbs) -> None:
+    parser = verbs.add_parser(
+        "learn",
+        help="learn a program from a file of examples",
+        description='Learn a program from examples: one object a line, {"input": [...], "output": [...]}, or CSV '
+        "with the header input,output. 'cells' names those that must be right (default: those in which output "
+        "differs from input), 'steps' how long a program may run. The largest examples are held out: they judge "
+        "what is found, and nothing is learned from them. Ctrl-C keeps the best so far.",
+        epilog="The size of an example is the number of its input cells that are not 0. The exit status is 0 only if "
+        "the program is exact on every example, held-out ones included; otherwise the best is written and it is 1.",
+    )
+    parser.add_argument("examples", type=Path, metavar="EXAMPLES", help="a file of examples, .jsonl or .csv")
+    parser.add_argument("--budget", type=float, default=300.0, metavar="SECONDS", help="in all (default: 300)")
+    parser.add_argument("--seed", type=jax_seed, default=0, metavar="S", help="default: 0")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="default: learned/NAME, by the name of the file")
+    parser.add_argument(
+        "--method",
+        choices=("search", "train", "both"),
+        default="both",
+        help="both: search for two thirds of the budget, then, if nothing is found, train (default)",
+    )
+    parser.add_argument(
+        "--steps",
+        type=_limit,
+        metavar="T(n)",
+        help="step limit for a size of n, as 3n+10 or 40, where the file names none (default: 2 (n + M) + 8)",
+    )
+    parser.add_argument("--workers", type=positive, metavar="W", help="threads of the search (default: one a core)")
+    parser.add_argument("--resume", action="store_true", help="go on with what is in --out")
+    add_device(parser)
+    add_json(parser)
+    parser.set_defaults(run=run)
+
+
+def _limit(text: str) -> StepLimit:
+    from nram.programs.text import limit_from_text
+
+    limit = limit_from_text(text.replace(" ", ""))
+    if limit is None or limit(1) < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is no step limit: write it as 3n+10 or 40")
+    return limit
+
+
+def run(arguments) -> int:
+    from nram.cli.progress import progress_display
+    from nram.cli.search import SearchProgress
+    from nram.cli.train import interruptible
+    from nram.learning.examples import read_examples
+    from nram.learning.learner import Request, learn
+    from nram.learning.report import to_json, to_text
+    from nram.learning.watch import Watch
+
+    if not arguments.budget > 0:
+        raise UsageError(f"--budget {arguments.budget:g} leaves no time: give seconds above 0")
+    request = Request(
+        read_examples(arguments.examples),
+        arguments.out or Path("learned") / arguments.examples.stem,
+        budget=arguments.budget,
+        seed=arguments.seed,
+        method=arguments.method,
+        steps=arguments.steps,
+        workers=arguments.workers,
+        device=arguments.device,
+        resume=arguments.resume,
+    )
+    with interruptible() as stopping, SearchProgress(request.name) as progress:
+        watch = Watch(
+            note=_note,
+            search_report=progress.report,
+            search_best=progress.best,
+            refused=_refused,
+            training=partial(progress_display, verb="learn"),
+            stopping=stopping,
+        )
+        learned = learn(request, watch)
+    if arguments.json:
+        print_json(to_json(learned))
+    else:
+        print(to_text(learned))
+        if learned.program is not None:
+            out = request.folder
+            print(f"{out / 'program.json'} (also program.nram, program.svg and report.json)")
+            if learned.found:
+                memory = " ".join(map(str, learned.parts.training[0].instance.input))
+                print(f'Try it: nram run {shlex.quote(str(out / "program.json"))} --memory "{memory}"')
+    return 0 if learned.found else 1
+
+
+def _note(text: str) -> None:
+    over = "\r\033[K" if sys.stderr.isatty() else ""  # the line of the search
+    print(over + text, file=sys.stderr, flush=True)
+
+
+def _refused(judgement: Judgement) -> None:
+    held_out = judgement.held_out
+    _note(
+        f"a program fits every training example, but only {held_out.right} of the {held_out.examples} held out: the "
+        "search goes on"
+    )

@@ -1,0 +1,167 @@
+"""Learning by training: runs of the usual trainer on the training examples, until one gives a program or time is over.
+
+Structure and stages are chosen here, small ones first. Nothing held out is ever trained or selected on; it judges the
+programs that are extracted. This module imports JAX.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nram.learning.candidate import FOR_THE_INPUTS, Candidate, better
+from nram.learning.judgement import judge
+from nram.learning.parts import Parts, by_size
+from nram.learning.task import training_task
+from nram.learning.watch import Watch
+from nram.machine import Controller
+from nram.programs.extract.table import extract_table
+from nram.programs.ir import Program
+from nram.programs.simplify import simplify
+from nram.programs.simplify.specialise import visited_places
+from nram.runtime import Device, device_name
+from nram.tasks.base import Task
+from nram.training.checkpoint import load_arrays, read_description
+from nram.training.config import MachineConfig, StageConfig, TrainConfig
+from nram.training.footprint import check_fits
+from nram.training.member import wiring_of
+from nram.training.population import abstract_population, at_place
+from nram.training.run_folder import RunFolder
+from nram.training.selection import compile_validation, ranking
+from nram.training.trainer import Interrupted, train
+
+# Registers, repeats, and the steps a size: tried in turn, run after run.
+STRUCTURES = ((4, 1, 1), (6, 1, 1), (4, 2, 1), (6, 1, 2), (6, 2, 1))
+SPARE_STEPS = 4  # of T(n) while the loop is learned
+FIRST_SIZES = 6  # a loop is learned on arrays of about this length
+LEAST_SECONDS = 20.0  # less than this hardly compiles a stage
+EXTRACTED = 8  # of the best members of a run
+
+
+@dataclass(frozen=True)
+class TrainingEnd:
+    best: Candidate | None
+    refused: int
+    """Programs that were right on all training examples and wrong on held-out ones."""
+    runs: int
+    seconds: float
+
+
+def learn_by_training(
+    parts: Parts,
+    name: str,
+    folder: Path,
+    devices: list[Device],
+    watch: Watch,
+    *,
+    seed: int,
+    seconds: float,
+    fixed_steps: bool,
+    words: list[str],
+) -> TrainingEnd:
+    """Train in `folder`, a run after another, until a program is exact on everything. An unfinished run goes on."""
+    began = time.monotonic()
+    task = training_task(parts.training, name)
+    best: Candidate | None = None
+    runs = refused = 0
+
+    def spent() -> bool:
+        return watch.stopping() or time.monotonic() - began > seconds
+
+    for number, config in enumerate(configurations(task, parts, seed, fixed_steps)):
+        run = RunFolder(folder / str(number))
+        if run.exists and run.result is not None:
+            continue
+        if runs and (spent() or time.monotonic() - began > seconds - LEAST_SECONDS):
+            break
+        check_fits(config, devices)
+        if run.exists:
+            run.require_same(config)
+        else:
+            run = RunFolder.create(run.path, config, words, device_name(devices))
+        runs += 1
+        for candidate in _candidates(run, config, devices, watch, spent, parts, number):
+            best = better(best, candidate)
+            refused += candidate.judgement.training.exact and not candidate.judgement.exact
+        if best is not None and best.judgement.exact:
+            break
+    return TrainingEnd(best, refused, runs, time.monotonic() - began)
+
+
+def configurations(task: Task, parts: Parts, seed: int, fixed_steps: bool) -> Iterator[TrainConfig]:
+    """One run after another, without end. The loop comes first, then halting, then the full size."""
+    sizes = [max(1, size) for size in by_size(parts.training)]
+    largest = sizes[-1]
+    first = max((size for size in sizes if size <= sizes[0] + FIRST_SIZES - 1), default=largest)
+    number = 0
+    while True:
+        registers, repeats, per_item = STRUCTURES[number % len(STRUCTURES)]
+        stages = (
+            StageConfig(first, steps=400, population=48, step_slack=2),
+            StageConfig(first, steps=800, population=16, step_slack=14, keep=8, stop_at=3),
+            StageConfig(largest, steps=400, population=4, step_slack=20, keep=4, stop_at=1),
+        )
+        yield TrainConfig(
+            task=task.name,
+            seed=(seed + 1000 * number) % 2**32,
+            check_every=50,
+            validation=96,
+            steps_per_item=None if fixed_steps else per_item,
+            steps_constant=None if fixed_steps else SPARE_STEPS * per_item,
+            machine=MachineConfig(registers=registers, repeats=repeats),
+            stages=stages,
+        )
+        number += 1
+
+
+def _candidates(
+    run: RunFolder,
+    config: TrainConfig,
+    devices: list[Device],
+    watch: Watch,
+    spent: Callable[[], bool],
+    parts: Parts,
+    number: int,
+) -> Iterator[Candidate]:
+    """The programs of the best members, when the run is over or time is."""
+    with run.locked(), watch.training(config, run.path, devices) as display:
+        try:
+            train(run, config, devices, on_report=display.report, on_note=display.note, stopping=spent)
+            members = (run.load_member(rank)[0] for rank in run.members()[:EXTRACTED])
+        except Interrupted:
+            members = _members_so_far(run, config, devices)
+        machine = config.machine
+        how = (
+            ("network", f"{machine.controller}, {machine.hidden} hidden units, {machine.registers} registers"),
+            ("run", f"{number}, seed {config.seed}"),
+            ("device", device_name(devices)),
+        )
+        for controller in members:
+            raw = extract_table(controller, wiring_of(config.machine), origin="trained")
+            yield _simplified(raw, parts, how)
+
+
+def _members_so_far(run: RunFolder, config: TrainConfig, devices: list[Device]) -> Iterator[Controller]:
+    """The best members of a run that was stopped, from its checkpoint."""
+    if not run.checkpoint.is_file():
+        return
+    stage = config.stages[read_description(run.checkpoint)["state"]["stage"]]
+    population, _ = load_arrays(run.checkpoint, abstract_population(config, stage.population))
+    score = compile_validation(config, stage, devices)(population)
+    for place in ranking(population, score)[:EXTRACTED]:
+        yield at_place(population.members.controller, int(place))
+
+
+def _simplified(raw: Program, parts: Parts, how: tuple[tuple[str, str], ...]) -> Candidate:
+    """For the inputs learned from, if that costs nothing on the others; otherwise the same on every memory."""
+    simple = simplify(raw)
+    limits = ((example.instance, example.instance.steps + 20 * example.cells + 200) for example in parts.training)
+    places: set[Any] = set().union(*(visited_places(simple, instance, limit) for instance, limit in limits))
+    shorter = simplify(simple, visited=places)
+    whole, short = (Candidate(program, judge(program, parts), how) for program in (simple, shorter))
+    if short.merit >= whole.merit:
+        return Candidate(short.program, short.judgement, (*how, ("simplified", FOR_THE_INPUTS)))
+    return Candidate(whole.program, whole.judgement, (*how, ("simplified", "with the same meaning on every memory")))

@@ -1,0 +1,32 @@
+"""A program that may be the answer, with what is known of it on the examples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nram.learning.judgement import Judgement
+from nram.programs.ir import Program
+
+FOR_THE_INPUTS = "for the training inputs: rows that none of them leads to are left out"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    program: Program
+    judgement: Judgement
+    how: tuple[tuple[str, str], ...]
+    """For its card: structure, candidates, network and the like."""
+
+    @property
+    def merit(self) -> tuple[int, int, int, int]:
+        """What is right counts first, of the training part before the held-out one; then halting, then shortness."""
+        training, held_out = self.judgement.training, self.judgement.held_out
+        length = self.program.operations + self.program.rows
+        return training.right, held_out.right, training.halted + held_out.halted, -length
+
+
+def better(one: Candidate | None, other: Candidate | None) -> Candidate | None:
+    """The better of two; of equals the first."""
+    if one is None or other is None:
+        return one or other
+    return other if other.merit > one.merit else one

@@ -1,0 +1,99 @@
+"""Which examples are learned from and which are kept back: the largest, for the final judgement alone."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+from nram.errors import UsageError
+from nram.learning.examples import Example
+
+LEAST_EXAMPLES = 5
+HELD_OUT = 0.2  # of all examples, at least
+MOST_HELD_OUT = 0.5
+FEW = 24  # fewer to learn from are often fitted by a trick
+FEW_OF_A_SIZE = 4
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Training and held-out examples, each from the smallest to the largest."""
+
+    training: tuple[Example, ...]
+    held_out: tuple[Example, ...]
+
+    @property
+    def longer(self) -> bool:
+        """Whether everything held out is larger than everything learned from."""
+        return self.held_out[0].size > self.training[-1].size
+
+    @property
+    def all(self) -> tuple[Example, ...]:
+        return self.training + self.held_out
+
+
+def split(examples: Sequence[Example], seed: int, shown: str) -> Parts:
+    """Hold out the largest examples: whole sizes, or a share of the largest one where that would leave too little."""
+    if len(examples) < LEAST_EXAMPLES:
+        raise UsageError(
+            f"{shown} has {len(examples)} different examples, which are too few: give at least {LEAST_EXAMPLES}, "
+            f"better {FEW} or more, of several sizes; the largest are held out"
+        )
+    groups = by_size(examples)
+    wanted = HELD_OUT * len(examples)
+    kept, held = list(groups.values()), list[Example]()
+    while len(held) < wanted:
+        if len(held) + len(kept[-1]) <= MOST_HELD_OUT * len(examples):
+            held = kept.pop() + held
+        else:
+            if not held:
+                drawn = set(Random(seed).sample(range(len(kept[-1])), min(-int(-wanted // 1), len(kept[-1]) - 1)))
+                held = [example for i, example in enumerate(kept[-1]) if i in drawn]
+                kept[-1] = [example for i, example in enumerate(kept[-1]) if i not in drawn]
+            break
+    return Parts(tuple(example for group in kept for example in group), tuple(held))
+
+
+def by_size(examples: Sequence[Example]) -> dict[int, list[Example]]:
+    """The examples of each size, the smallest first."""
+    groups: defaultdict[int, list[Example]] = defaultdict(list)
+    for example in examples:
+        groups[example.size].append(example)
+    return {size: groups[size] for size in sorted(groups)}
+
+
+def cautions(parts: Parts) -> list[str]:
+    """What the examples cannot show, however the learning ends; each with what to add."""
+    told = []
+    if not parts.longer:
+        told.append(
+            "nothing held out is larger than what is learned from, so whether a program generalises to larger sizes "
+            "cannot be shown: give examples of more sizes"
+        )
+    if len(parts.training) < FEW:
+        told.append(
+            f"{len(parts.training)} examples to learn from are few: a trick may fit them; {FEW} or more are better"
+        )
+    sizes = {example.cells for example in parts.all}
+    if len(sizes) == 1:
+        told.append(
+            f"all memories have {sizes.pop()} cells: nothing is shown of others; give examples with more room as well"
+        )
+    return told
+
+
+def sizes_in_words(examples: Sequence[Example]) -> str:
+    return span("size", [example.size for example in examples])
+
+
+def memories_in_words(examples: Sequence[Example]) -> str:
+    """Of how many cells the memories are."""
+    low, high = min(example.cells for example in examples), max(example.cells for example in examples)
+    return f"{low} cells" if low == high else f"{low} to {high} cells"
+
+
+def span(what: str, numbers: Sequence[int]) -> str:
+    low, high = min(numbers), max(numbers)
+    return f"{what} {low}" if low == high else f"{what}s {low} to {high}"

@@ -1,0 +1,205 @@
+"""The report of what was learned, in words and as JSON. It claims what was run, and nothing more."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from nram.learning.examples import ExampleFile
+from nram.learning.judgement import Score, Wrong
+from nram.learning.parts import FEW_OF_A_SIZE, Parts, by_size, cautions, memories_in_words, sizes_in_words, span
+
+if TYPE_CHECKING:
+    from nram.learning.learner import Learned
+
+SMALL = 3  # sizes up to here are what a search climbs from
+MOST_SHOWN = 40  # cells of a memory in words
+
+
+def to_json(learned: Learned) -> dict[str, Any]:
+    from nram.programs.files import to_json as program_to_json
+
+    request, judgement = learned.request, learned.judgement
+    search, training = learned.search, learned.training
+    return {
+        "found": learned.found,
+        "examples": {
+            "file": str(request.file.path),
+            "sha256": request.file.digest,
+            "different": len(learned.parts.all),
+            "repeated": request.file.repeated,
+            "training": len(learned.parts.training),
+            "held_out": len(learned.parts.held_out),
+            "held_out_longer": learned.parts.longer,
+        },
+        "training": None if judgement is None else judgement.training.to_json(),
+        "held_out": None if judgement is None else judgement.held_out.to_json(),
+        "halts": None if judgement is None else judgement.halts,
+        "shown_up_to_size": None if judgement is None else judgement.shown_up_to,
+        "proven": False,
+        "out": str(request.folder / "program.json"),
+        "seed": request.seed,
+        "seconds": round(learned.seconds, 2),
+        "interrupted": learned.interrupted,
+        "refused_by_held_out": learned.refused,
+        "search": search and {"candidates": search.candidates, "seconds": round(search.seconds, 2)},
+        "trained": training and {"runs": training.runs, "seconds": round(training.seconds, 2)},
+        "cautions": cautions(learned.parts),
+        "notes": list(learned.notes),
+        "advice": advice(learned),
+        "program": None if learned.program is None else program_to_json(learned.program),
+    }
+
+
+def beginning(file: ExampleFile, parts: Parts) -> str:
+    """What is learned from, said before it begins."""
+    repeated = f", {file.repeated} repeated and left out" if file.repeated else ""
+    return (
+        f"{file.path}: {len(parts.all)} examples{repeated}; to learn from {len(parts.training)} "
+        f"({sizes_in_words(parts.training)}), held out {len(parts.held_out)} ({sizes_in_words(parts.held_out)}); "
+        "the size is the number of input cells that are not 0"
+    )
+
+
+def to_text(learned: Learned) -> str:
+    """The whole report."""
+    lines = [_ending(learned), ""]
+    program, judgement, parts = learned.program, learned.judgement, learned.parts
+    if program is None or judgement is None:
+        return "\n".join([lines[0], *_notes(learned), *_advised(learned)])
+    from nram.programs.text import table_to_text
+
+    lines.append(table_to_text(program))
+    larger = "larger, " if parts.longer else ""
+    lines.append(f"Training examples: {_counted(judgement.training)}")
+    lines.append(f"Held-out examples: {_counted(judgement.held_out)}; {larger}used in neither search nor training")
+    if many := learned.refused:
+        lines.append(
+            f"  They helped to choose: {many} program{'s' if many > 1 else ''} that fitted the training examples "
+            f"{'were' if many > 1 else 'was'} wrong on them. Fresh examples would be a fairer test."
+        )
+    lines.append(_halting(learned))
+    if stray := judgement.training.stray + judgement.held_out.stray:
+        lines.append(
+            f"On {stray} of {len(parts.all)} examples it also changes cells that were not asked about: if they matter, "
+            "name them in 'cells'."
+        )
+    if (wrong := judgement.smallest) is not None:
+        lines += ["The smallest that is wrong:", *_wrong_in_words(wrong)]
+    lines.append(_shown(learned))
+    return "\n".join([*lines, *_notes(learned), *_advised(learned)])
+
+
+# ---- parts of it
+
+
+def _ending(learned: Learned) -> str:
+    what = []
+    if learned.search is not None:
+        what.append(f"{learned.search.candidates:,} candidates searched")
+    if learned.training is not None:
+        what.append(f"{learned.training.runs} run{'' if learned.training.runs == 1 else 's'} trained")
+    work = f"{learned.seconds:.1f} s" + (f", {', '.join(what)}" if what else "")
+    program = learned.program
+    if program is None:
+        return f"NOT FOUND: stopped before there was any program to keep ({work})."
+    if learned.found:
+        return f"FOUND, {program.origin} ({work}): exact on every example, held-out ones included."
+    stopped = "; interrupted" if learned.interrupted else ""
+    return f"NOT FOUND ({work}{stopped}). The best so far, {program.origin}:"
+
+
+def _counted(score: Score) -> str:
+    which = f"({span('size', score.sizes)})"
+    if score.exact:
+        return f"exact on all {score.examples} {which}"
+    return f"exact on {score.right} of {score.examples} {which}"
+
+
+def _halting(learned: Learned) -> str:
+    judgement = learned.judgement
+    assert judgement is not None
+    if judgement.halts:
+        return "It halts by itself on every example."
+    halted = judgement.training.halted + judgement.held_out.halted
+    total = judgement.training.examples + judgement.held_out.examples
+    at_limit = any(one.only_at_limit for score in (judgement.training, judgement.held_out) for one in score.wrong)
+    spoiled = " Some examples are right only if it is stopped at their step limit, which counts as wrong."
+    return f"It halts by itself on {halted} of {total} examples.{spoiled if at_limit else ''}"
+
+
+def _shown(learned: Learned) -> str:
+    judgement, parts = learned.judgement, learned.parts
+    assert judgement is not None
+    up_to = judgement.shown_up_to
+    if up_to is None:
+        return "It is wrong already on an example of the smallest size: nothing is shown of it."
+    trained = parts.training[-1].size
+    beyond = ", larger than anything it was learned from" if judgement.exact and up_to > trained else ""
+    memories = f"memories of {memories_in_words(parts.all)}"
+    return (
+        f"Shown: every example up to size {up_to}{beyond}, in {memories}.\nNothing beyond these examples is proven. "
+        "Rows that no training input leads to may be missing, so on other kinds of input it may do anything."
+    )
+
+
+def _wrong_in_words(wrong: Wrong) -> list[str]:
+    instance = wrong.example.instance
+    missed = [cell for cell in instance.cells if wrong.obtained[cell] != instance.output[cell]]
+    cells = ", ".join(f"cell {cell}: {wrong.obtained[cell]}, not {instance.output[cell]}" for cell in missed[:4])
+    ending = "" if wrong.halted else "  (it does not halt within its limit)"
+    if wrong.only_at_limit:
+        ending = "  (right when stopped at its limit, and spoiled later)"
+    return [
+        f"  line {wrong.example.line}, size {wrong.example.size}: {cells}",
+        f"  input    {memory_in_words(instance.input)}",
+        f"  expected {memory_in_words(instance.output)}",
+        f"  obtained {memory_in_words(wrong.obtained)}{ending}",
+    ]
+
+
+def _notes(learned: Learned) -> list[str]:
+    return [f"Note: {text}." for text in (*cautions(learned.parts), *learned.notes)]
+
+
+def memory_in_words(memory: list[int]) -> str:
+    words = " ".join(map(str, memory[:MOST_SHOWN]))
+    return words if len(memory) <= MOST_SHOWN else f"{words} ... ({len(memory)} cells)"
+
+
+# ---- what to do
+
+
+def _advised(learned: Learned) -> list[str]:
+    told = advice(learned)
+    return ["What may help:", *(f"  - {line}" for line in told)] if told else []
+
+
+def advice(learned: Learned) -> list[str]:
+    """What to change, after a failure."""
+    from nram.learning.learner import command_of
+
+    if learned.found:
+        return []
+    parts, request, judgement = learned.parts, learned.request, learned.judgement
+    groups = by_size(parts.training)
+    told = []
+    thin = [size for size, group in groups.items() if len(group) < FEW_OF_A_SIZE]
+    if judgement is not None and judgement.training.exact:
+        told.append(
+            "it fits what it was learned from and not the held-out examples, so it knows a trick: give more examples "
+            f"of {sizes_in_words(parts.training)} and of those between, at least {2 * FEW_OF_A_SIZE} of each"
+        )
+    elif thin:
+        sizes = ", ".join(map(str, thin[:8])) + (" and more" if len(thin) > 8 else "")
+        told.append(f"few examples of size {sizes}: give at least {FEW_OF_A_SIZE} of each")
+    if min(groups) > SMALL:
+        told.append(
+            f"the smallest size is {min(groups)}: add examples of sizes 1 to {SMALL}, from which a search climbs"
+        )
+    if judgement is not None and not judgement.halts and request.steps is None:
+        told.append("it does not always halt in time: if the problem needs more steps, say so, as with --steps 6n+40")
+    longer = replace(request, budget=2 * request.budget)
+    told.append("more time: " + shlex.join(["nram", *command_of(longer), "--out", str(request.folder), "--resume"]))
+    return told

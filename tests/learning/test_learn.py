@@ -1,0 +1,176 @@
+"""From a file to a program and an honest report."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from nram.cli import main
+from nram.learning import learn_file
+from nram.learning.examples import Example, read_examples
+from nram.learning.judgement import score_of
+from nram.programs import read_program
+from nram.programs.files import program_from
+from nram.tasks.base import Instance
+
+
+def _last_element(folder: Path) -> Path:
+    """The last element of an array goes to cell 0: none of the ten tasks."""
+    rng = Random(1)
+    lines = []
+    for n in range(1, 9):
+        for room in range(2, 8):
+            values = [rng.randrange(1, n + room) for _ in range(n)]
+            start = [0, *values, *[0] * (room - 1)]
+            lines.append(json.dumps({"input": start, "output": [values[-1], *start[1:]]}))
+    path = folder / "last.jsonl"
+    path.write_text("\n".join(lines))
+    return path
+
+
+def _unlearnable(folder: Path) -> Path:
+    """Small examples that a trick fits, and larger ones that follow no rule."""
+    small = [([0, a, 0, 0, 0, 0, 0, 0], a) for a in range(1, 6)]
+    large = [([0, 1, 2, 3, 0, 0, 0, 0], 7), ([0, 1, 2, 4, 0, 0, 0, 0], 0), ([0, 1, 2, 5, 0, 0, 0, 0], 6)]
+    rows = [{"input": start, "output": [value, *start[1:]], "cells": [0]} for start, value in small + large]
+    path = folder / "unlearnable.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    return path
+
+
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory) -> tuple[Path, Path]:
+    """A file of examples, and the folder of what was learned from it."""
+    folder = tmp_path_factory.mktemp("last")
+    path = _last_element(folder)
+    assert main(["learn", str(path), "--workers", "1", "--budget", "120", "--out", str(folder / "out")]) == 0
+    return path, folder / "out"
+
+
+def test_a_problem_that_is_no_task_becomes_a_program(learned):
+    path, out = learned
+    program = read_program(out / "program.json")
+    assert program == read_program(out / "program.nram")
+    assert (out / "program.svg").read_text().startswith("<svg")
+    rng = Random(5)
+    for n in (1, 5, 20):  # fresh ones, and larger than any example
+        values = [rng.randrange(1, n + 3) for _ in range(n)]
+        result = program.run([0, *values, 0, 0])
+        assert result.halted and result.memory[0] == values[-1]
+    card = dict(program.made)
+    assert program.origin == "searched" and card["command"].startswith("nram learn")
+    assert hashlib.sha256(path.read_bytes()).hexdigest() in card["examples"]
+
+
+def test_the_report_says_what_was_shown_and_that_nothing_is_proven(learned, capsys):
+    path, out = learned
+    report = json.loads((out / "report.json").read_text())
+    assert report["found"] and report["proven"] is False and report["halts"]
+    assert report["training"]["exact"] == report["training"]["examples"] == 36
+    assert report["held_out"]["exact"] == report["held_out"]["examples"] == 12
+    assert report["held_out"]["sizes"] == [7, 8] and report["shown_up_to_size"] == 8
+    before = (out / "program.json").read_bytes(), (out / "report.json").read_bytes()
+    assert main(["learn", str(path), "--out", str(out), "--resume"]) == 0  # finished: nothing is done again
+    assert before == ((out / "program.json").read_bytes(), (out / "report.json").read_bytes())
+    said = capsys.readouterr().out
+    assert "exact on all 36 (sizes 1 to 6)" in said and "exact on all 12 (sizes 7 to 8)" in said
+    assert "Nothing beyond these examples is proven" in said and "halts by itself on every example" in said
+
+
+def test_a_program_that_fits_by_a_trick_is_not_called_found(tmp_path: Path, capsys):
+    path, out = _unlearnable(tmp_path), tmp_path / "out"
+    words = ["learn", str(path), "--budget", "3", "--workers", "1", "--out", str(out)]
+    assert main([*words, "--json"]) == 1
+    report = json.loads(capsys.readouterr().out)
+    assert not report["found"] and report["training"]["exact"] == 5
+    assert report["held_out"]["exact"] < 3 and report["refused_by_held_out"] >= 1
+    assert any("trick" in line for line in report["advice"])
+    assert any("--resume" in line and "--budget 6" in line for line in report["advice"])
+    wrong = report["held_out"]["smallest_wrong"]
+    again = read_program(out / "program.json").run(wrong["input"], max_steps=200)
+    assert again.memory[0] == wrong["obtained"][0] != wrong["expected"][0]
+    # Nothing of what is held out may have come into the search.
+    held_out = {tuple(example.instance.input) for example in read_examples(path).examples if example.size == 3}
+    state = json.loads((out / "search.json").read_text())
+    assert len(held_out) == 3 and not held_out & {tuple(one["input"]) for one in state["counterexamples"]}
+
+    assert main(words) == 2
+    assert "--resume" in capsys.readouterr().err
+    assert main([*words, "--resume"]) == 1
+    said = capsys.readouterr().out
+    assert "NOT FOUND" in said and "They helped to choose" in said and "expected" in said
+    path.write_text(path.read_text() + "\n")
+    assert main([*words, "--resume"]) == 2
+    assert "other examples" in capsys.readouterr().err
+
+
+def test_csv_and_jsonl_are_learned_to_the_same_program(learned, tmp_path: Path):
+    path, out = learned
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    columns = [",".join(" ".join(map(str, row[key])) for key in ("input", "output")) for row in rows]
+    (tmp_path / "last.csv").write_text("\n".join(["input,output", *columns]))
+    found = learn_file(tmp_path / "last.csv", tmp_path / "out", budget=120, method="search")
+    assert found.found and found.program is not None
+    assert found.program.states == read_program(out / "program.json").states
+
+
+def test_training_within_a_budget_ends_with_its_best_program_judged_on_the_examples_as_given(tmp_path: Path, capsys):
+    path, out = _last_element(tmp_path), tmp_path / "out"
+    status = main(["learn", str(path), "--method", "train", "--budget", "1", "--out", str(out), "--json"])
+    report = json.loads(capsys.readouterr().out)
+    assert status == (0 if report["found"] else 1) and report["trained"]["runs"] == 1
+    program = read_program(out / "program.json")
+    assert program.origin == "trained" and "network" in dict(program.made)
+    examples = [example for example in read_examples(path).examples if example.size <= 6]
+    right = 0
+    for example in examples:
+        ends = [program.run(example.instance.input, max_steps=steps) for steps in (example.instance.steps, 2000)]
+        right += all(end.memory[0] == example.instance.output[0] for end in ends)
+    assert right >= report["training"]["exact"]
+
+
+def test_cells_that_nobody_asked_about_may_change_but_that_is_told():
+    rows = "always:\n a = READ(1)\n WRITE(0, a)\n WRITE(2, 1)\n halt\n"
+    program = program_from(f"nram program 1\nregisters: r1\n\n{rows}")
+    examples = [
+        Example(line, Instance([0, 2, 0], [2, 2, 0], cells, cells, 9), frozenset(cells), False)
+        for line, cells in enumerate(([0], [0, 1], [0, 2]), 1)
+    ]
+    score = score_of(program, examples)
+    assert (score.right, score.stray, score.halted) == (2, 2, 3)
+    assert score.smallest is not None and score.smallest.example.line == 3 and score.smallest.obtained == [2, 2, 1]
+
+
+def test_right_only_when_stopped_at_the_limit_is_not_right():
+    program = program_from("nram program 1\nregisters: r1\n\nalways:\n a = READ(0)\n b = INC(a)\n WRITE(0, b)\n")
+    example = Example(1, Instance([0, 0, 0, 0], [2, 0, 0, 0], [0], [0], 2), frozenset([0]), True)
+    score = score_of(program, [example])
+    assert (score.right, score.halted) == (0, 0) and score.wrong[0].only_at_limit
+
+
+BAD_USAGE = {
+    "no time": (["--budget", "0"], "--budget 0 leaves no time"),
+    "no steps": (["--steps", "many"], "is no step limit"),
+    "no method": (["--method", "guess"], "invalid choice"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_USAGE)
+def test_bad_usage_is_refused_before_anything_is_written(case: str, tmp_path: Path, capsys):
+    words, told = BAD_USAGE[case]
+    out = tmp_path / "out"
+    try:
+        status = main(["learn", str(_last_element(tmp_path)), "--out", str(out), *words])
+    except SystemExit as stopped:
+        status = stopped.code
+    assert status == 2 and told in capsys.readouterr().err and not out.exists()
+
+
+def test_a_program_of_somebody_else_is_not_overwritten(tmp_path: Path, capsys):
+    (tmp_path / "program.json").write_text("{}")
+    assert main(["learn", str(_last_element(tmp_path)), "--out", str(tmp_path)]) == 2
+    assert "not learned here" in capsys.readouterr().err and (tmp_path / "program.json").read_text() == "{}"
