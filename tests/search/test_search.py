@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from nram.errors import UsageError
+from nram.errors import NramError, UsageError
 from nram.programs import interpret, read_program
+from nram.search import find_program
 from nram.search.engine import Search, SearchState
 from nram.search.for_task import find_counterexamples
 from nram.search.instances import Pool, read_examples, task_pool
-from nram.search.schedule import STRUCTURES, round_of_chains
+from nram.search.schedule import STRUCTURES, begins_anew, round_of_chains
 from nram.search.state import Question, load_state, save_state
 from nram.search.structure import Structure
 from nram.tasks import get_task
+from nram.tasks.base import Instance
 
 ACCESS = get_task("access")
 SMALL = (Structure(2), Structure(3))
@@ -70,14 +74,68 @@ def test_a_search_that_goes_on_from_its_file_ends_like_one_left_alone(tmp_path: 
         load_state(tmp_path / "saved", Question("merge", 4, settings["structures"]))
 
 
+def test_a_search_stopped_in_the_middle_of_a_round_goes_on_to_the_same_end():
+    task, calls = get_task("merge"), 0
+
+    def stop_soon() -> bool:
+        nonlocal calls
+        calls += 1
+        return calls > 40
+
+    settings = {"structures": (Structure(2, 1),), "seed": 5, "most_candidates": 1_500_000}
+    whole = _search(task_pool(task, 5), **settings).run()
+    stopped = _search(task_pool(task, 5), **settings).run(stopping=stop_soon)
+    assert stopped.stopped and stopped.resumable.round < whole.state.round
+    again = _search(task_pool(task, 5), **settings, state=stopped.resumable).run()
+    assert (again.state.candidates, again.state.chains, again.best) == (
+        whole.state.candidates,
+        whole.state.chains,
+        whole.best,
+    )
+
+
+BAD_INSTANCES = {
+    "a value that is no address": Instance([9, 0, 0, 0], [0, 0, 0, 0], [0], [0], 5),
+    "an output cell outside": Instance([1, 0, 0, 0], [0, 0, 0, 0], [4], [4], 5),
+    "no output cell": Instance([1, 0, 0, 0], [0, 0, 0, 0], [], [], 5),
+    "endless": Instance([1, 0, 0, 0], [0, 0, 0, 0], [0], [0], 2_000_000_000),
+}
+
+
+@pytest.mark.parametrize("case", BAD_INSTANCES)
+def test_instances_that_would_lead_the_kernel_astray_are_refused(case):
+    with pytest.raises(UsageError, match="instance 1 cannot be searched by"):
+        find_program([BAD_INSTANCES[case]])
+
+
+@pytest.mark.parametrize("shape", [(0, 1, 1), (7, 1, 1), (3, 9, 1), (5, 1, 3)])
+def test_structures_beyond_what_the_kernel_can_hold_are_refused(shape):
+    with pytest.raises(UsageError, match="can be searched|cannot be searched"):
+        Structure(*shape)
+
+
+def test_a_saved_table_that_is_none_is_refused(tmp_path: Path):
+    state = SearchState(best_cost=1.0, best_genes=np.full((4, Structure(2).width), 3000, np.int16))
+    question = Question("access", 0, (Structure(2),))
+    save_state(tmp_path / "saved", question, replace(state, best_structure=Structure(2)))
+    with pytest.raises(NramError, match="none of R2 x1"):
+        load_state(tmp_path / "saved", question)
+
+
 def test_out_of_time_the_best_so_far_is_kept():
     merge = get_task("merge")
     outcome = _search(task_pool(merge, 0), structures=(Structure(3, 1),), seconds=1.5).run()
     assert outcome.program is None and outcome.stopped and outcome.best is not None
 
 
+def test_what_chains_leave_is_used_by_the_next_two_rounds_and_then_forgotten():
+    going_on = [any(chain.manner.goes_on for chain in round_of_chains(n, 0, STRUCTURES)) for n in range(12)]
+    assert going_on == [False] * 4 + [True, True, False, True, True, False, True, True]
+    assert [begins_anew(n) for n in range(3, 10)] == [True, False, False, True, False, False, True]
+
+
 def test_every_structure_gets_its_share_and_chains_grow():
-    rounds = [round_of_chains(number, 0, STRUCTURES) for number in range(7)]
+    rounds = [round_of_chains(number, 0, STRUCTURES) for number in range(10)]
     assert {chain.structure for chain in rounds[-1]} == set(STRUCTURES)
     assert {chain.structure for chain in rounds[-2]} < set(STRUCTURES)
     longest = [max(chain.budget for chain in chains) for chains in rounds]

@@ -23,7 +23,7 @@ from nram.programs.simplify.specialise import visited_places
 from nram.search.instances import Pool, exact
 from nram.search.kernel import judge, random_genes, run_chain
 from nram.search.look_up import have_tables
-from nram.search.schedule import FORGETTING, MANNERS, REPAIR, STRUCTURES, Chain, round_of_chains
+from nram.search.schedule import REPAIR, STRUCTURES, Chain, begins_anew, round_of_chains
 from nram.search.structure import Structure
 from nram.tasks.base import Instance
 
@@ -161,7 +161,7 @@ class Search:
                 if not whole:
                     break
                 number = self.state.round + 1
-                left = () if number % FORGETTING == 0 else self.state.left
+                left = () if begins_anew(number) else self.state.left
                 resumable = self.state = replace(self.state, round=number, left=left)
                 on_round(self.state)
         best = self._program(self.state.best_structure, self.state.best_genes)
@@ -169,7 +169,7 @@ class Search:
 
     def _round(self, executor: ThreadPoolExecutor) -> tuple[tuple[Program, Structure] | None, bool]:
         """What was found, and whether the round came to its end."""
-        manners = MANNERS if self.start is None else (REPAIR,)
+        manners = None if self.start is None else (REPAIR,)
         chains = round_of_chains(self.state.round, self.seed, self.structures, manners)
         pool = self.pool
         have_tables(self._modules, map(len, (instance.input for instance in pool.instances)))

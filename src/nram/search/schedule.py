@@ -17,7 +17,7 @@ STRUCTURES = (
     Structure(3, 2, states=2),
     Structure(5, 2),
 )
-EVERY_ROUND = 5  # so many of them; the others, which hold little that these do not, take part in every third
+EVERY_ROUND = 5  # so many of them; the others, which hold little that these do not, take part in three rounds of nine
 FIRST_STRUCTURES = 3  # of them are tried in the first round, and one more in every further round
 FIRST_BUDGET = 100_000  # candidates of a chain in the first round
 BUDGET_PER_GENE = 1_000  # longer chains gain less than further ones
@@ -46,9 +46,9 @@ class Manner(NamedTuple):
 BY_STEPS = Manner(small_first=True, at_first=16, length_cost=0.0, hot=0.3, cold=0.1)
 BY_LENGTH = Manner(small_first=False, at_first=32, length_cost=0.03, hot=0.3, cold=0.1)
 FURTHER = BY_LENGTH._replace(hot=0.25, goes_on=True)
-MANNERS = (BY_STEPS, BY_LENGTH, FURTHER, FURTHER)
-FIRST_FURTHER = 3  # the round from which on chains are long enough to leave something worth it
-FORGETTING = 6  # rounds after which the tables they left are forgotten, lest all go on from the same
+# From some round on chains are long enough to leave something worth it, and rounds come in threes: the first has many
+# chains from the start, the other two go on from the best that these left.
+FIRST_OF_THREES = 3
 REPAIR = Manner(small_first=False, at_first=64, length_cost=0.01, hot=0.15, cold=0.05)
 
 
@@ -61,18 +61,29 @@ class Chain(NamedTuple):
     seed: int
 
 
+def begins_anew(number: int) -> bool:
+    """Whether what chains left before this round is forgotten."""
+    return number >= FIRST_OF_THREES and number % 3 == FIRST_OF_THREES % 3
+
+
+def manners_of(number: int) -> tuple[Manner, ...]:
+    if number < FIRST_OF_THREES:
+        return BY_STEPS, BY_LENGTH
+    if begins_anew(number):
+        return BY_STEPS, BY_LENGTH, BY_LENGTH, BY_LENGTH, BY_LENGTH
+    return BY_STEPS, FURTHER, FURTHER
+
+
 def round_of_chains(
-    number: int, seed: int, structures: Sequence[Structure], manners: Sequence[Manner] = MANNERS
+    number: int, seed: int, structures: Sequence[Structure], manners: Sequence[Manner] | None = None
 ) -> list[Chain]:
     """The chains of one round. They depend on nothing but these arguments."""
     chains = []
     for place, structure in enumerate(structures[: FIRST_STRUCTURES + number]):
-        if place >= EVERY_ROUND and number % 3:
+        if place >= EVERY_ROUND and number % 9 >= 3:
             continue
         most = BUDGET_PER_GENE * structure.rows * structure.width
-        for manner in manners:
-            if manner.goes_on and number < FIRST_FURTHER:
-                continue
+        for manner in manners_of(number) if manners is None else manners:
             chain_seed = ((seed * 1_000_003 + number) * 1009 + len(chains)) % 2**62
             chains.append(Chain(structure, manner, min(FIRST_BUDGET << number, most), chain_seed))
     return chains
