@@ -1,0 +1,79 @@
+"""Whether there is a kernel for a machine on a GPU, and if not, why."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+from nram.errors import NramError
+from nram.machine.fast.choice import LARGEST_WIRING, NoKernel
+from nram.machine.fast.shape import COVERED, Precision
+from nram.machine.gpu.shape import LANES, MOST_WARPS, SHARED_BYTES, WarpShape
+from nram.machine.wiring import Wiring
+from nram.modules import PAPER_MODULES
+
+LARGEST_SIZE = 2 * LANES
+
+
+def warp_shape(
+    controller: Literal["mlp", "lstm", "automaton"],
+    wiring: Wiring,
+    *,
+    hidden: int,
+    states: int,
+    size: int,
+    steps: int,
+    batch: int,
+    renormalising: bool,
+    loss: Literal["expected", "average"],
+    precision: Precision = "float32",
+    platform: Literal["cpu", "gpu"] = "gpu",
+) -> WarpShape:
+    """What the kernel for a batch of examples is made for; raises `NoKernel` where there is none."""
+    strange = sorted({module.name for module in wiring.modules if module not in PAPER_MODULES})
+    strange += sorted({module.name for module in wiring.modules} - COVERED - set(strange))
+    if strange:
+        raise NoKernel(f"there is no kernel for the module {strange[0]}")
+    if size > LARGEST_SIZE:
+        raise NoKernel(f"the kernels for GPUs are for memories of up to {LARGEST_SIZE} cells")
+    states = states if controller == "automaton" else 0
+    if wiring.registers + states > LANES:
+        raise NoKernel(f"the kernels for GPUs are for up to {LANES} registers and states together")
+    if wiring.logits > LARGEST_WIRING:
+        raise NoKernel(f"circuits of {wiring.logits} logits are too large for a kernel")
+    shape = WarpShape(
+        controller=controller,
+        registers=wiring.registers,
+        modules=tuple(module.name for module in wiring.modules),
+        size=size,
+        hidden=hidden,
+        states=states,
+        steps=steps,
+        batch=batch,
+        precision=precision,
+        renormalising=renormalising,
+        loss=loss,
+        gradient=True,
+        platform=platform,
+    )
+    fitting = [warps for warps in range(1, min(MOST_WARPS, batch) + 1) if _fits(replace(shape, warps=warps))]
+    if not fitting:
+        raise NoKernel(f"the weights and one example do not fit into the {SHARED_BYTES // 1024} KiB of a block")
+    # The same number of blocks, with the examples spread evenly.
+    blocks = -(-batch // fitting[-1])
+    return replace(shape, warps=-(-batch // blocks))
+
+
+def _fits(shape: WarpShape) -> bool:
+    return shape.shared_bytes <= SHARED_BYTES
+
+
+def ready(shape: WarpShape) -> WarpShape:
+    """The same, once its code is there."""
+    from nram.machine.gpu.compiled import registered
+
+    try:
+        registered(shape)
+    except (NramError, RuntimeError, OSError) as error:
+        raise NoKernel(f"the kernel cannot be made: {error}") from error
+    return shape

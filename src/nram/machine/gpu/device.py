@@ -1,0 +1,144 @@
+"""Warps as threads of an NVIDIA GPU: a lane is a thread, and what lanes exchange goes through `shfl.sync`."""
+
+from __future__ import annotations
+
+from math import log, log2
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+
+from nram.errors import NramError
+from nram.machine.fast.shape import Precision
+from nram.machine.gpu.shape import LANES
+from nram.machine.gpu.warps import I32, VOID, WORD, Columns, Value, Warps
+
+ALL = -1  # lanes take part
+GLOBAL, SHARED = ir.PointerType(addrspace=1), ir.PointerType(addrspace=3)
+LOG2_E = float(np.float32(log2(np.e)))
+LOG2_E_REST = log2(np.e) - LOG2_E
+
+
+class DeviceWarps(Warps):
+    def __init__(self, function: ir.Function, precision: Precision):
+        if precision != "float32":
+            raise NramError("the kernels for GPUs compute in float32")
+        super().__init__(function, precision)
+        self.vector, self.integers = self.scalar, I32
+        self.quad_alignment = 4 * self.bytes
+        self.thread = self.special("tid.x")
+        self._lane = self.at.and_(self.thread, self.index(LANES - 1))
+
+    def special(self, name: str) -> Value:
+        """One of the registers that say which thread this is."""
+        return self.at.call(self.declared(f"llvm.nvvm.read.ptx.sreg.{name}", I32, []), [])
+
+    @property
+    def lane(self) -> Value:
+        return self._lane
+
+    def number(self, value: float) -> Value:
+        return ir.Constant(self.scalar, value)
+
+    def whole(self, value: int) -> Value:
+        return ir.Constant(I32, value)
+
+    def spread(self, uniform: Value) -> Value:
+        return uniform
+
+    def uniform(self, warp: Value) -> Value:
+        return warp
+
+    def intrinsic(self, name: str, *arguments: Value) -> Value:
+        kinds = [argument.type for argument in arguments]
+        return self.at.call(self.declared(f"llvm.{name}.f32", self.scalar, kinds), arguments)
+
+    def exponential(self, x: Value) -> Value:
+        """2^(x log2 e), with what rounding the product lost put back."""
+        product = self.mul(x, self.number(LOG2_E))
+        lost = self.fma(x, self.number(LOG2_E), self.at.fneg(product))
+        lost = self.fma(x, self.number(LOG2_E_REST), lost)
+        power = self._nvvm("ex2.approx.ftz.f", product)
+        return self.fma(power, self.mul(lost, self.number(log(2))), power)
+
+    def rough_log(self, x: Value) -> Value:
+        return self.mul(self._nvvm("lg2.approx.ftz.f", x), self.number(log(2)))
+
+    def divide(self, a: Value, b: Value) -> Value:
+        return self._nvvm("div.full", a, b)
+
+    def _nvvm(self, name: str, *arguments: Value) -> Value:
+        kinds = [self.scalar] * len(arguments)
+        return self.at.call(self.declared(f"llvm.nvvm.{name}", self.scalar, kinds), arguments)
+
+    def sync(self) -> None:
+        self.at.call(self.declared("llvm.nvvm.bar.warp.sync", VOID, [I32]), [self.index(ALL)])
+
+    def barrier(self) -> None:
+        """Of the whole block."""
+        self.at.call(self.declared("llvm.nvvm.barrier0", VOID, []), [])
+
+    def permuted(self, columns: Columns, index: Value) -> Value:
+        found = [self._from_lane(column, index) for column in columns]
+        result = found[0]
+        for number, column in enumerate(found[1:], 1):
+            here = self.at.icmp_signed(">=", index, self.whole(number * LANES))
+            result = self.choose(here, column, result)
+        return result
+
+    def _from_lane(self, value: Value, index: Value) -> Value:
+        name = "f32" if value.type == self.scalar else "i32"
+        kinds = [I32, value.type, I32, I32]
+        function = self.declared(f"llvm.nvvm.shfl.sync.idx.{name}", value.type, kinds)
+        return self.at.call(function, [self.index(ALL), value, index, self.index(LANES - 1)])
+
+    def load(self, pointer: Value, offset: Value | int = 0) -> Value:
+        return self.at.load(self.place(self.place(pointer, offset), self._lane), align=self.bytes, typ=self.scalar)
+
+    def store(self, value: Value, pointer: Value, offset: Value | int = 0) -> None:
+        self.at.store(value, self.place(self.place(pointer, offset), self._lane), align=self.bytes)
+
+    def load_whole(self, pointer: Value, offset: Value | int = 0) -> Value:
+        begin = self.place(pointer, offset, I32)
+        return self.at.load(self.place(begin, self._lane, I32), align=WORD, typ=I32)
+
+    def load_each(self, pointer: Value, index: Value, where: Value | None = None, whole: bool = False) -> Value:
+        kind = I32 if whole else self.scalar
+        if where is None:
+            return self.at.load(self.place(pointer, index, kind), align=WORD, typ=kind)
+        before = self.at.block
+        with self.at.if_then(where):
+            loaded = self.at.load(self.place(pointer, index, kind), align=WORD, typ=kind)
+            inside = self.at.block
+        merged = self.at.phi(kind)
+        merged.add_incoming(ir.Constant(kind, 0), before)
+        merged.add_incoming(loaded, inside)
+        return merged
+
+    def store_each(
+        self, value: Value, pointer: Value, index: Value, where: Value | None = None, whole: bool = False
+    ) -> None:
+        kind = I32 if whole else self.scalar
+        if where is None:
+            self.at.store(value, self.place(pointer, index, kind), align=WORD)
+            return
+        with self.at.if_then(where):
+            self.at.store(value, self.place(pointer, index, kind), align=WORD)
+
+    def load_quads(self, pointer: Value, index: Value) -> list[Value]:
+        return self.quad(pointer, index)
+
+    def store_quads(self, values: list[Value], pointer: Value, index: Value, where: Value) -> None:
+        four = ir.Constant(ir.VectorType(self.scalar, len(values)), ir.Undefined)
+        for number, value in enumerate(values):
+            four = self.at.insert_element(four, value, self.index(number))
+        with self.at.if_then(where):
+            self.at.store(four, self.place(pointer, index), align=self.quad_alignment)
+
+    def shared_memory(self) -> Value:
+        """The block's, whose size the launch says."""
+        module = self.function.module
+        kind = ir.ArrayType(self.scalar, 0)
+        memory: Any = ir.GlobalVariable(module, kind, "shared_memory", addrspace=SHARED.addrspace)
+        memory.linkage, memory.align, memory.type = "external", 16, SHARED
+        return memory

@@ -1,0 +1,276 @@
+"""The modules on distributions, forwards and backwards, a warp an example.
+
+The meanings are those of the table in `nram.modules`; gradients are written out, and cropped where the paper's
+activation clipping crops them. A distribution is a list of columns in registers; the tape and its gradient are rows
+of memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from nram.machine.gpu.shape import LANES, QUAD, WarpShape
+from nram.machine.gpu.warps import Columns, Value, Warps
+
+
+class Tapes(NamedTuple):
+    """The memory around READ and WRITE."""
+
+    now: Value  # in shared memory; in the backward pass it holds the gradient
+    kept: Value  # the version that the module saw, in global memory
+    after: Value  # the version that WRITE leaves
+
+
+class Fuzzy:
+    """The modules of one size of memory, as code."""
+
+    def __init__(self, to: Warps, shape: WarpShape, room: Value, clip: Value):
+        self.to = to
+        self.shape = shape
+        self.size = shape.size
+        self.room = room  # a row of shared memory
+        self.clip = clip
+        self.minus_clip = to.at.fneg(clip)
+
+    def crop(self, gradient: Columns) -> Columns:
+        """C1, and nothing beyond M."""
+        return [self.to.part(self.crop_one(column), self.size, number) for number, column in enumerate(gradient)]
+
+    def crop_one(self, gradient: Value) -> Value:
+        return self.to.at_least(self.to.at_most(gradient, self.clip), self.minus_clip)
+
+    def renormalised(self, columns: Columns) -> Columns:
+        """Rescaled to a sum of 1; the backward pass takes it for the identity."""
+        to = self.to
+        if not self.shape.renormalising:
+            return columns
+        factor = to.divide(to.number(1.0), to.total(columns))
+        return [to.mul(column, factor) for column in columns]
+
+    # Forwards
+
+    def forward(self, name: str, arguments: list[Columns], tapes: Tapes) -> Columns:
+        """The output; WRITE changes the tape, and keeps its new version."""
+        match name, arguments:
+            case (("ZERO" | "ONE" | "TWO"), _):
+                return self.to.certain(("ZERO", "ONE", "TWO").index(name), self.shape.columns)
+            case "WRITE", [pointer, value]:
+                self._write(pointer, value, tapes)
+                return self.to.certain(0, self.shape.columns)
+            case (("LESS-THAN" | "LESS-OR-EQUAL-THAN" | "EQUALITY-TEST"), [a, b]):
+                return self._truth(name, a, b)
+            case "READ", [pointer]:
+                found = self._read(pointer, tapes.now)
+            case "INC", [a]:
+                found = self.to.rotated(a, 1, self.size)
+            case "DEC", [a]:
+                found = self.to.rotated(a, -1, self.size)
+            case "ADD", [a, b]:
+                found = self._convolved(a, b)
+            case "SUB", [a, b]:
+                found = self._convolved(a, self.to.reflected(b, self.size))
+            case _, [a, b]:
+                found = self._extreme(name, a, b)
+            case _:
+                raise ValueError(f"there is no code for {name}")
+        return self.renormalised(found)
+
+    def _each_row(self, pointer: Columns, body: Callable[..., list[Value]], carried: list[Value]) -> list[Value]:
+        """`body(row's place, pointer's weight there, carried)` for all rows of a tape, four of them written out."""
+        to, shape = self.to, self.shape
+        to.publish(pointer, self.room)
+
+        def four(i: Value, held: list[Value]) -> list[Value]:
+            for number, weight in enumerate(to.quad(self.room, i)):
+                place = to.at.mul(to.at.add(i, to.index(number)), to.index(shape.row))
+                held = body(place, weight, held)
+            return held
+
+        return to.repeat(shape.rows, four, carried, step=QUAD)
+
+    def _read(self, pointer: Columns, tape: Value) -> Columns:
+        to, columns = self.to, self.shape.columns
+
+        def row(place: Value, weight: Value, sums: list[Value]) -> list[Value]:
+            there = to.columns(tape, place, columns)
+            return [to.fma(weight, own, total) for own, total in zip(there, sums, strict=True)]
+
+        return self._each_row(pointer, row, [to.nothing] * columns)
+
+    def _write(self, pointer: Columns, value: Columns, tapes: Tapes) -> None:
+        to, columns = self.to, self.shape.columns
+
+        def row(place: Value, weight: Value, held: list[Value]) -> list[Value]:
+            rest = to.sub(to.number(1.0), weight)
+            there = to.columns(tapes.now, place, columns)
+            new = [to.fma(weight, own, to.mul(rest, old)) for own, old in zip(value, there, strict=True)]
+            to.store_columns(new, tapes.now, place)
+            to.store_columns(new, tapes.after, place)
+            return held
+
+        self._each_row(pointer, row, [])
+
+    def _truth(self, name: str, a: Columns, b: Columns) -> Columns:
+        to = self.to
+        left = a
+        if name != "EQUALITY-TEST":
+            left = to.prefix(a)
+        if name == "LESS-THAN":
+            left = [to.sub(up_to, own) for up_to, own in zip(left, a, strict=True)]
+        truth = to.total([to.mul(x, y) for x, y in zip(left, b, strict=True)])
+        no = to.choose(to.only(0), to.sub(to.number(1.0), truth), to.nothing)
+        return [to.choose(to.only(1), truth, no), *[to.nothing] * (len(a) - 1)]
+
+    def _convolved(self, x: Columns, y: Columns) -> Columns:
+        """result[i] = sum over k of x[k] y[i - k], modulo M.
+
+        With k = 4 q + r: y is moved by r once for all q, and the sums over r by another 4 from q to q, so that there
+        are M / 4 exchanges instead of M.
+        """
+        to, size = self.to, self.size
+        moved = [y] + [to.rotated(y, r, size) for r in range(1, QUAD)]
+        to.publish(x, self.room)
+        last = self.shape.rows - QUAD
+
+        def part(number: Value, held: list[Value]) -> list[Value]:
+            weights = to.quad(self.room, to.at.sub(to.index(last), number))
+            results = to.rotated(held, QUAD % size, size)
+            for weight, other in zip(weights, moved, strict=True):
+                results = [to.fma(weight, own, total) for own, total in zip(other, results, strict=True)]
+            return results
+
+        return to.repeat(self.shape.rows, part, [to.nothing] * len(y), step=QUAD)
+
+    def _extreme(self, name: str, a: Columns, b: Columns) -> Columns:
+        beyond_a, from_b = self._sides(name, a, b)
+        return [self.to.fma(w, x, self.to.mul(y, z)) for w, x, y, z in zip(a, from_b, b, beyond_a, strict=True)]
+
+    def _sides(self, name: str, a: Columns, b: Columns) -> tuple[Columns, Columns]:
+        """At every place c: how likely A lies beyond c, and how likely B does not lie on this side of it. Beyond is
+        above for MIN, below for MAX."""
+        if name == "MAX":
+            return self._exclusive(a), self.to.prefix(b)
+        return self._from_above(a, exclusive=True), self._from_above(b, exclusive=False)
+
+    def _exclusive(self, a: Columns) -> Columns:
+        return [self.to.sub(up_to, own) for up_to, own in zip(self.to.prefix(a), a, strict=True)]
+
+    def _from_above(self, a: Columns, exclusive: bool) -> Columns:
+        """Sums over all higher places, with the own one unless they are exclusive."""
+        to, up_to = self.to, self.to.prefix(a)
+        whole = to.pick(up_to, self.shape.row - 1)
+        rest = [to.sub(whole, part) for part in up_to]
+        return rest if exclusive else [to.add(part, own) for part, own in zip(rest, a, strict=True)]
+
+    # Backwards
+
+    def backward(
+        self, name: str, arguments: list[Columns], gradient: Columns, tapes: Tapes, crop_tape: bool
+    ) -> list[Columns]:
+        """From the gradient of the output to those of the arguments, cropped.
+
+        READ and WRITE bring the gradient of the memory after them, at `tapes.now`, to that of the memory before them;
+        the first of them to see it in a step crops it. WRITE's own output is a constant.
+        """
+        to, size = self.to, self.size
+        match name, arguments:
+            case "WRITE", [pointer, value]:
+                found = self._write_back(pointer, value, tapes, crop_tape)
+            case "READ", [pointer]:
+                found = self._read_back(pointer, gradient, tapes, crop_tape)
+            case "INC", _:
+                found = [to.rotated(gradient, -1, size)]
+            case "DEC", _:
+                found = [to.rotated(gradient, 1, size)]
+            case "ADD", [a, b]:
+                found = [self._convolved(gradient, to.reflected(other, size)) for other in (b, a)]
+            case "SUB", [a, b]:
+                found = [self._convolved(gradient, b), self._convolved(a, to.reflected(gradient, size))]
+            case (("MIN" | "MAX"), [a, b]):
+                found = self._extreme_back(name, a, b, gradient)
+            case _, [a, b]:
+                found = self._truth_back(name, a, b, gradient)
+            case _:
+                raise ValueError(f"there is no code for {name}")
+        return [self.crop(columns) for columns in found]
+
+    def _truth_back(self, name: str, a: Columns, b: Columns, gradient: Columns) -> list[Columns]:
+        to = self.to
+        slope = to.sub(to.pick(gradient, 1), to.pick(gradient, 0))
+        match name:
+            case "LESS-THAN":
+                to_a, to_b = self._from_above(b, exclusive=True), self._exclusive(a)
+            case "LESS-OR-EQUAL-THAN":
+                to_a, to_b = self._from_above(b, exclusive=False), to.prefix(a)
+            case _:
+                to_a, to_b = b, a
+        return [[to.mul(slope, column) for column in columns] for columns in (to_a, to_b)]
+
+    def _extreme_back(self, name: str, a: Columns, b: Columns, gradient: Columns) -> list[Columns]:
+        """Both arguments count at their own place, and at all places beyond which they may lie."""
+        to = self.to
+        beyond_a, from_b = self._sides(name, a, b)
+        by_a, by_b = ([to.mul(g, own) for g, own in zip(gradient, x, strict=True)] for x in (a, b))
+        if name == "MAX":
+            far_a, far_b = self._from_above(by_b, exclusive=True), self._from_above(by_a, exclusive=False)
+        else:
+            far_a, far_b = self._exclusive(by_b), to.prefix(by_a)
+        pairs = ((from_b, far_a), (beyond_a, far_b))
+        return [[to.fma(g, x, y) for g, x, y in zip(gradient, near, far, strict=True)] for near, far in pairs]
+
+    def _rows_back(self, pointer: Columns, crop_tape: bool, body: Callable[..., tuple[Value, list[Value]]], carried):
+        """`body(row's place, pointer's weight, gradient of the row, carried) -> (terms of the pointer's gradient there,
+        carried)` for all rows; returns the pointer's gradient and what is carried."""
+        to, shape = self.to, self.shape
+        to.publish(pointer, self.room)
+        found, held = [], carried
+        weights: list[Value] = []
+        for start in range(0, shape.rows, LANES):
+            terms = []
+            for i in range(start, min(start + LANES, shape.rows)):
+                if i % QUAD == 0:
+                    weights = to.quad(self.room, i)
+                gradient = to.columns(self._gradient, i * shape.row, shape.columns)
+                if crop_tape:
+                    gradient = [self.crop_one(column) for column in gradient]
+                term, held = body(i * shape.row, weights[i % QUAD], gradient, held)
+                terms.append(term)
+            found.append(to.lane_sums(terms))
+        return found, held
+
+    def _read_back(self, pointer: Columns, gradient: Columns, tapes: Tapes, crop_tape: bool) -> list[Columns]:
+        to, columns = self.to, self.shape.columns
+        self._gradient = tapes.now
+
+        def row(place: int, weight: Value, received: Columns, held: list[Value]):
+            seen = to.columns(tapes.kept, place, columns)
+            fresh = [to.fma(weight, own, old) for own, old in zip(gradient, received, strict=True)]
+            to.store_columns(fresh, tapes.now, place)
+            return self._dot(gradient, seen), held
+
+        to_pointer, _ = self._rows_back(pointer, crop_tape, row, [])
+        return [to_pointer]
+
+    def _write_back(self, pointer: Columns, value: Columns, tapes: Tapes, crop_tape: bool) -> list[Columns]:
+        to, columns = self.to, self.shape.columns
+        self._gradient = tapes.now
+
+        def row(place: int, weight: Value, received: Columns, sums: list[Value]):
+            rest = to.sub(to.number(1.0), weight)
+            seen = to.columns(tapes.kept, place, columns)
+            to.store_columns([to.mul(rest, own) for own in received], tapes.now, place)
+            changed = [to.sub(new, old) for new, old in zip(value, seen, strict=True)]
+            return self._dot(received, changed), [
+                to.fma(weight, own, total) for own, total in zip(received, sums, strict=True)
+            ]
+
+        to_pointer, to_value = self._rows_back(pointer, crop_tape, row, [to.nothing] * columns)
+        return [to_pointer, to_value]
+
+    def _dot(self, a: Columns, b: Columns) -> Value:
+        """The terms of a product, those of all columns added."""
+        total = self.to.mul(a[0], b[0])
+        for x, y in zip(a[1:], b[1:], strict=True):
+            total = self.to.fma(x, y, total)
+        return total

@@ -1,0 +1,262 @@
+"""What a kernel is made for, and where everything lies.
+
+A warp runs one example. Its lanes are the values 0..31 of a distribution; for M up to 64 a distribution has two
+columns of 32. Lanes beyond M hold 0. A block of warps runs some examples of one member.
+
+shared memory   the member's weights, then for every warp: its tape (in the backward pass the tape's gradient), the
+                wires as [wire, value], the wires' gradients as [wire, place], and room for a layer's input
+records         in global memory, one a step: what the backward pass needs, and what the weights' gradients are made of
+versions        in global memory: the tape at the start and after every WRITE
+
+Strides: a lane that reads four numbers of its own wire at once meets no other lane in a bank if the stride is four
+times an odd number; one that reads one number of its own row, if it is odd.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+from nram.machine.fast.shape import BYTES, CONSTANTS, TRUTHS, Precision, Support
+from nram.machine.wiring import Wiring
+from nram.modules import select_modules
+
+LANES = 32
+QUAD = 4  # numbers loaded at once
+SHARED_BYTES = 227 * 1024  # that a block of an H100 or H200 may have
+MOST_WARPS = 16  # of a block: 128 registers a thread are left then
+
+
+def up(count: int, unit: int) -> int:
+    """Rounded up to a multiple."""
+    return -(-count // unit) * unit
+
+
+def quad_stride(count: int) -> int:
+    """The least odd number of quads that holds so many numbers, in numbers."""
+    return QUAD * (-(-count // QUAD) | 1)
+
+
+@dataclass(frozen=True)
+class Layer:
+    """y = x W + b. In shared memory W has `deep` rows `stride` apart at `weight`; in a record x and the gradient of y
+    are rows of full warps."""
+
+    inputs: int
+    outputs: int
+    weight: int
+    bias: int
+    x: int
+    gradient: int
+
+    @property
+    def deep(self) -> int:
+        return up(self.inputs, QUAD)
+
+    @property
+    def stride(self) -> int:
+        return self.outputs | 1
+
+    @property
+    def input_tiles(self) -> int:
+        return -(-self.inputs // LANES)
+
+    @property
+    def output_tiles(self) -> int:
+        return -(-self.outputs // LANES)
+
+
+@dataclass(frozen=True)
+class WarpShape:
+    """All that is fixed when a kernel is compiled."""
+
+    controller: Literal["mlp", "lstm", "automaton"]
+    registers: int
+    modules: tuple[str, ...]
+    size: int  # M
+    hidden: int
+    states: int  # of the automaton; otherwise 0
+    steps: int  # the longest episode
+    batch: int
+    precision: Precision
+    renormalising: bool
+    loss: Literal["expected", "average"]
+    gradient: bool  # whether there is a backward pass
+    platform: Literal["cpu", "gpu"] = "gpu"  # a CPU runs the same code for tests, and slowly
+    warps: int = 1  # of a block
+
+    def with_gradient(self, gradient: bool) -> WarpShape:
+        return replace(self, gradient=gradient)
+
+    @cached_property
+    def wiring(self) -> Wiring:
+        return Wiring(self.registers, select_modules(self.modules))
+
+    @property
+    def blocks(self) -> int:
+        """Of a member."""
+        return -(-self.batch // self.warps)
+
+    @property
+    def columns(self) -> int:
+        return -(-self.size // LANES)
+
+    @property
+    def row(self) -> int:
+        """Numbers of a distribution, with its padding."""
+        return self.columns * LANES
+
+    @property
+    def rows(self) -> int:
+        """Of a tape, with its padding."""
+        return up(self.size, QUAD)
+
+    @property
+    def tape(self) -> int:
+        return self.rows * self.row
+
+    @property
+    def writes(self) -> int:
+        return self.modules.count("WRITE")
+
+    @property
+    def argument_wires(self) -> int:
+        return self.wiring.wires - self.registers
+
+    @cached_property
+    def supports(self) -> tuple[Support, ...]:
+        """Of every value: any number, a truth value, or always this one."""
+        found: list[Support] = ["all"] * self.registers
+        for name in self.modules:
+            found.append("truth" if name in TRUTHS else CONSTANTS.get(name, "all"))
+        return tuple(found)
+
+    @cached_property
+    def value_rows(self) -> dict[int, int]:
+        """Where each value stands among the values of a record; constants are not kept."""
+        kept = [v for v, support in enumerate(self.supports) if isinstance(support, str)]
+        return {v: row for row, v in enumerate(kept)}
+
+    # Wires
+
+    @property
+    def wire_stride(self) -> int:
+        return quad_stride(self.wiring.values)
+
+    @property
+    def gradient_stride(self) -> int:
+        return quad_stride(self.row)
+
+    @property
+    def wire_groups(self) -> int:
+        """Softmaxes are computed a lane each."""
+        return -(-self.wiring.wires // LANES)
+
+    @property
+    def chosen(self) -> int:
+        """Numbers of all wires."""
+        return self.wiring.wires * self.wire_stride
+
+    @property
+    def outputs(self) -> int:
+        """Of the controller: logits, the halting scalar, the automaton's next state."""
+        return self.wiring.logits + 1 + self.states
+
+    @property
+    def halt_place(self) -> int:
+        """Of the halting scalar after the wires."""
+        return self.chosen
+
+    @property
+    def state_place(self) -> int:
+        return self.chosen + QUAD
+
+    @cached_property
+    def output_places(self) -> tuple[int, ...]:
+        """Where each output of the controller goes, behind the beginning of the wires; -1 for the last tile's rest."""
+        stride = self.wire_stride
+        places = [wire * stride + value for wire, length in enumerate(self.wiring.lengths) for value in range(length)]
+        places += [self.halt_place, *(self.state_place + state for state in range(self.states))]
+        return tuple(places + [-1] * (up(len(places), LANES) - len(places)))
+
+    # The controller
+
+    @cached_property
+    def layers(self) -> tuple[Layer, ...]:
+        hidden, inputs = self.hidden, self.registers + self.states
+        second = (2 * hidden, 4 * hidden) if self.controller == "lstm" else (hidden, hidden)
+        widths = [(inputs, hidden), second, (hidden, self.outputs)]
+        layers, shared, kept = [], 0, 0
+        for inputs, outputs in widths:
+            bias = shared + up(up(inputs, QUAD) * (outputs | 1) + LANES, QUAD)
+            layers.append(Layer(inputs, outputs, shared, bias, kept, kept + up(inputs, LANES)))
+            shared = bias + up(outputs, LANES)
+            kept += up(inputs, LANES) + up(outputs, LANES)
+        return tuple(layers)
+
+    @property
+    def weights(self) -> int:
+        """Numbers of the weights in shared memory."""
+        return self.layers[-1].bias + up(self.outputs, LANES)
+
+    # Storage, in numbers
+
+    @cached_property
+    def warp(self) -> dict[str, int]:
+        """Where the parts of a warp's shared memory begin; the last entry is its length."""
+        widest = max(up(layer.inputs, LANES) for layer in self.layers)
+        longest = max(up(layer.outputs, LANES) for layer in self.layers) + LANES
+        if self.controller == "lstm":
+            widest = max(widest, 4 * self.hidden + LANES)  # the gates pass through it
+        return _laid_out(
+            tape=self.tape,
+            wires=self.chosen + QUAD + LANES,
+            received=max(self.wiring.wires * self.gradient_stride, longest) if self.gradient else 0,
+            x=widest + LANES,
+            row=self.row,
+        )
+
+    @property
+    def shared(self) -> int:
+        return self.weights + self.warps * self.warp["end"]
+
+    @property
+    def shared_bytes(self) -> int:
+        return self.shared * BYTES[self.precision]
+
+    @cached_property
+    def record(self) -> dict[str, int]:
+        if not self.gradient:
+            return _laid_out(halting=LANES)
+        layers = self.layers[-1].gradient + up(self.outputs, LANES)
+        return _laid_out(
+            layers=layers,
+            arguments=self.argument_wires * self.row,
+            weights=up(self.chosen, LANES),
+            values=len(self.value_rows) * self.row,
+            halting=LANES,
+            seen=self.row,
+            state=6 * up(self.hidden, LANES) if self.controller == "lstm" else up(self.states, LANES),
+        )
+
+    @property
+    def versions(self) -> int:
+        return self.steps * self.writes + 1
+
+    @cached_property
+    def example(self) -> dict[str, int]:
+        return _laid_out(records=self.steps * self.record["end"], versions=self.versions * self.tape)
+
+    @property
+    def workspace_scalars(self) -> int:
+        """Of a member; the host's stand-in for shared memory comes last."""
+        return self.batch * self.example["end"] + self.shared
+
+
+def _laid_out(**lengths: int) -> dict[str, int]:
+    places, free = {}, 0
+    for name, length in lengths.items():
+        places[name] = free
+        free += up(length, QUAD)
+    return places | {"end": free}

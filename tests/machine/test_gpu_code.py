@@ -1,0 +1,262 @@
+"""The code of the GPU's kernels: PTX, its launch, what it reads and writes, and when there is none."""
+
+import ctypes
+import re
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nram.machine.fast.choice import NoKernel
+from nram.machine.fast.compiled import loaded, object_code_of
+from nram.machine.gpu.choice import warp_shape
+from nram.machine.gpu.frame import WHOLE, buffer_shapes, given
+from nram.machine.gpu.kernel import ENTRY, build_host_kernel, ptx
+from nram.machine.gpu.launch import HANDLER, build_handler
+from nram.machine.gpu.shape import SHARED_BYTES, WarpShape
+from nram.machine.wiring import Wiring
+from nram.modules import MODULE_NAMES, Module, select_modules
+
+SETTINGS: dict[str, Any] = {
+    "hidden": 4,
+    "states": 2,
+    "size": 5,
+    "steps": 3,
+    "batch": 7,
+    "renormalising": True,
+    "loss": "expected",
+}
+MEMBERS = 2
+
+
+def shape_of(names=("READ", "MIN", "WRITE"), controller: Any = "mlp", registers: int = 2, **changes: Any) -> WarpShape:
+    return warp_shape(controller, Wiring(registers, select_modules(names)), **(SETTINGS | changes))
+
+
+GOAL: dict[str, Any] = {"registers": 4, "hidden": 32, "size": 32, "steps": 18, "batch": 32}
+
+
+@pytest.mark.parametrize("gradient", [True, False])
+def test_the_kernel_is_written_as_ptx_without_memory_of_a_threads_own(gradient):
+    shape = shape_of(MODULE_NAMES, **GOAL).with_gradient(gradient)
+    text = ptx(shape)
+    assert re.search(rf"\.visible \.entry {ENTRY}\(", text)
+    assert f".maxntid {32 * shape.warps}" in text
+    assert text.count(".param .u64") == len(buffer_shapes(shape))
+    assert "shfl.sync" in text and "bar.warp.sync" in text
+    assert ".local" not in text
+    assert text.count("bar.sync") == (2 if gradient else 1)
+
+
+def test_a_block_gets_as_many_examples_as_fit_spread_evenly():
+    goal = shape_of(MODULE_NAMES, **GOAL)
+    assert (goal.warps, goal.blocks) == (16, 2)
+    large = shape_of(MODULE_NAMES, **(GOAL | {"size": 64}))
+    assert large.shared_bytes <= SHARED_BYTES < replace(large, warps=large.warps + 1).shared_bytes
+    assert large.warps * large.blocks >= large.batch > large.warps * (large.blocks - 1)
+    uneven = shape_of(batch=33)
+    assert (uneven.warps, uneven.blocks) == (11, 3)
+
+
+class Buffer(ctypes.Structure):
+    """XLA_FFI_Buffer"""
+
+    _fields_ = [
+        ("size", ctypes.c_size_t),
+        ("extension", ctypes.c_void_p),
+        ("dtype", ctypes.c_int),
+        ("data", ctypes.c_void_p),
+        ("rank", ctypes.c_int64),
+        ("dims", ctypes.c_void_p),
+    ]
+
+
+class Table(ctypes.Structure):
+    """XLA_FFI_Args and XLA_FFI_Rets"""
+
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t),
+        ("extension", ctypes.c_void_p),
+        ("count", ctypes.c_int64),
+        ("types", ctypes.c_void_p),
+        ("buffers", ctypes.c_void_p),
+    ]
+
+
+class Frame(ctypes.Structure):
+    """XLA_FFI_CallFrame"""
+
+    _fields_ = [
+        ("size", ctypes.c_size_t),
+        ("extension", ctypes.c_void_p),
+        ("api", ctypes.c_void_p),
+        ("context", ctypes.c_void_p),
+        ("stage", ctypes.c_int),
+        ("arguments", Table),
+        ("results", Table),
+    ]
+
+
+class StreamQuestion(ctypes.Structure):
+    """XLA_FFI_Stream_Get_Args"""
+
+    _fields_ = [
+        ("size", ctypes.c_size_t),
+        ("extension", ctypes.c_void_p),
+        ("context", ctypes.c_void_p),
+        ("stream", ctypes.c_void_p),
+    ]
+
+
+class ErrorQuestion(ctypes.Structure):
+    """XLA_FFI_Error_Create_Args"""
+
+    _fields_ = [
+        ("size", ctypes.c_size_t),
+        ("extension", ctypes.c_void_p),
+        ("message", ctypes.c_char_p),
+        ("code", ctypes.c_int),
+    ]
+
+
+def table_of(addresses: list[int], shapes: list[tuple[int, ...]]) -> tuple[Table, list]:
+    """Buffers at these addresses; also all that must stay alive."""
+    dims = [(ctypes.c_int64 * len(shape))(*shape) for shape in shapes]
+    buffers = [
+        Buffer(data=address, rank=len(own), dims=ctypes.addressof(own))
+        for address, own in zip(addresses, dims, strict=True)
+    ]
+    pointers = (ctypes.c_void_p * len(buffers))(*(ctypes.addressof(buffer) for buffer in buffers))
+    return Table(count=len(buffers), buffers=ctypes.addressof(pointers)), [dims, buffers, pointers]
+
+
+def frame_of(shape: WarpShape, addresses: list[int], **more) -> tuple[Frame, list]:
+    shapes = [(MEMBERS, *own) for own in buffer_shapes(shape).values()]
+    split = given(shape)
+    arguments, alive = table_of(addresses[:split], shapes[:split])
+    results, alive_too = table_of(addresses[split:], shapes[split:])
+    return Frame(stage=3, arguments=arguments, results=results, **more), [alive, alive_too]
+
+
+GUARD = 4096  # bytes before and after every buffer that must stay as they are
+PATTERN = 0x7F  # as a float 3.4e38, so that whoever reads it makes infinities
+
+
+def called(shape: WarpShape, filling: int) -> dict[str, np.ndarray]:
+    """The bytes of all results but the workspace, after a call with everything to be written filled so."""
+    rng = np.random.default_rng(0)
+    rooms = {}
+    for number, (name, own) in enumerate(buffer_shapes(shape).items()):
+        size = (MEMBERS, *own)
+        content = rng.normal(size=size).astype(np.float32)
+        if name in WHOLE:
+            content = rng.integers(0, shape.size, size).astype(np.int32)
+        if name == "limits":
+            content = rng.integers(1, shape.steps + 1, size).astype(np.int32)
+        if name == "options":
+            content = np.broadcast_to(np.array([1.0, 1e-6], np.float32), size).copy()
+        room = np.full(content.nbytes + 2 * GUARD, PATTERN, np.uint8)
+        room[GUARD:-GUARD] = content.reshape(-1).view(np.uint8) if number < given(shape) else filling
+        rooms[name] = room
+    before = {name: room.copy() for name, room in rooms.items()}
+    frame, _alive = frame_of(shape, [room.ctypes.data + GUARD for room in rooms.values()])
+    engine = loaded(object_code_of(build_host_kernel(shape)))
+    entry = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(engine.get_function_address(ENTRY))
+    assert entry(ctypes.addressof(frame)) is None
+    for number, (name, room) in enumerate(rooms.items()):
+        np.testing.assert_array_equal(room[:GUARD], before[name][:GUARD])
+        np.testing.assert_array_equal(room[-GUARD:], before[name][-GUARD:])
+        if number < given(shape):
+            np.testing.assert_array_equal(room, before[name])
+    return {name: rooms[name][GUARD:-GUARD] for name in list(rooms)[given(shape) : -1]}
+
+
+@pytest.mark.parametrize("gradient", [True, False])
+def test_it_writes_all_of_its_results_and_nothing_else_and_reads_nothing_unwritten(gradient):
+    shape = replace(shape_of(controller="automaton", platform="cpu"), gradient=gradient, warps=3)
+    zeros, ones = called(shape, 0), called(shape, 0xFF)  # 0xFF...: not a number
+    for name, result in zeros.items():
+        np.testing.assert_array_equal(result, ones[name])
+    assert all(np.all(np.isfinite(zeros[name].view(np.float32))) for name in zeros if name != "predicted")
+    assert np.all(zeros["predicted"].view(np.int32) < shape.size)
+
+
+LAUNCH = ctypes.CFUNCTYPE(
+    ctypes.c_int,
+    ctypes.c_void_p,
+    *[ctypes.c_uint] * 7,
+    ctypes.c_void_p,
+    ctypes.POINTER(ctypes.POINTER(ctypes.c_void_p)),
+    ctypes.c_void_p,
+)
+FUNCTION, STREAM, CONTEXT, OWN_ERROR = 0x1234, 0x5678, 0x9ABC, 0xDEF0
+
+
+class Driver:
+    """A stand-in for the GPU's driver and for XLA: it notes what it is asked."""
+
+    def __init__(self, shape: WarpShape, status: int = 0):
+        self.launches, self.errors = [], []
+        names = list(buffer_shapes(shape))
+
+        def launch(function, *rest):
+            sizes, (stream, parameters, extra) = rest[:7], rest[7:]
+            self.launches.append((function, sizes, stream, [parameters[i][0] for i in range(len(names))], extra))
+            return status
+
+        def stream(question):
+            assert question[0].size == ctypes.sizeof(StreamQuestion) and question[0].context == CONTEXT
+            question[0].stream = STREAM
+
+        def error(question):
+            self.errors.append(question[0].message.decode())
+            return OWN_ERROR
+
+        self.launch = LAUNCH(launch)
+        kind = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.POINTER(StreamQuestion))
+        self.stream = kind(lambda question: stream(question))
+        self.error = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.POINTER(ErrorQuestion))(error)
+        table = (ctypes.c_void_p * 12)()
+        table[6], table[10] = (ctypes.cast(own, ctypes.c_void_p).value for own in (self.error, self.stream))
+        address = ctypes.cast(self.launch, ctypes.c_void_p).value
+        assert address is not None
+        engine = loaded(object_code_of(build_handler(shape, FUNCTION, address)))
+        entry = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(engine.get_function_address(HANDLER))
+        self.addresses = [0x1000 * (number + 1) for number in range(len(names))]
+        frame, _alive = frame_of(shape, self.addresses, api=ctypes.addressof(table), context=CONTEXT)
+        self.answer = entry(ctypes.addressof(frame))
+
+
+def test_all_members_are_one_launch_on_the_stream_of_xla():
+    shape = shape_of(batch=20)
+    driver = Driver(shape)
+    sizes = (MEMBERS * shape.blocks, 1, 1, 32 * shape.warps, 1, 1, shape.shared_bytes)
+    assert driver.launches == [(FUNCTION, sizes, STREAM, driver.addresses, None)]
+    assert driver.answer is None and not driver.errors
+
+
+def test_a_launch_that_fails_is_an_error_of_xla():
+    driver = Driver(shape_of(), status=700)
+    assert driver.answer == OWN_ERROR
+    assert "does not take the kernel" in driver.errors[0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"size": 65}, "64 cells"),
+        ({"controller": "automaton", "states": 31}, "registers and states"),
+        ({"hidden": 400}, "do not fit"),
+    ],
+)
+def test_where_there_is_no_kernel_the_reason_is_said(changes, words):
+    with pytest.raises(NoKernel, match=words):
+        shape_of(**changes)
+
+
+def test_there_is_no_kernel_for_other_peoples_modules():
+    (inc,) = select_modules(("INC",))
+    twice = Module("TWICE", inc.arguments, inc.integer, inc.fuzzy, inc.emit)
+    with pytest.raises(NoKernel, match="module TWICE"):
+        warp_shape("mlp", Wiring(2, (twice,)), **SETTINGS)
