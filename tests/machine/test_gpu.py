@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from nram.machine import Options, Wiring
-from nram.machine.fast.outcomes import Batch
+from nram.machine.fast.outcomes import Batch, outcomes, outcomes_and_gradient
 from nram.machine.gpu.choice import warp_shape
-from nram.machine.gpu.outcomes import outcomes, outcomes_and_gradient
 from nram.modules import MODULE_NAMES, select_modules
 from nram.tasks.base import TracedInstance
 from nram.training.loss import soft_outcome

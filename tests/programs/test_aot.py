@@ -288,9 +288,12 @@ def test_names_that_c_would_not_take_are_refused(name):
 def test_a_symbol_may_be_a_word_that_the_compiled_code_uses_itself(tmp_path):
     for name in ("advance", "rows", "left", "M", "memory"):
         compile_program(COUNT_UP, "object", tmp_path / "a.o", name)
+        assert f"\0{name}\0".encode() in (tmp_path / "a.o").read_bytes()  # among the object's symbols
         files = compile_program(COUNT_UP, "c", tmp_path / f"{name}.c", name)
         if GCC:
-            compile_c([files.out], tmp_path / "a.so", "-shared", "-fPIC")
+            library = tmp_path / f"{name}.so"
+            compile_c([files.out], library, "-shared", "-fPIC")
+            assert getattr(ctypes.CDLL(str(library)), name)
 
 
 def test_the_header_says_when_a_program_must_be_stopped(tmp_path):

@@ -11,6 +11,9 @@ Values are numbered: 0, 1, 2 are the constants, then the registers, then the ope
 What makes it fast: a change concerns one row, so only its operations are looked at again; a change that leaves the
 row's live code as it was needs no run; only instances whose run visited the row are run again, sixteen at a time
 (`lanes`); and a candidate is given up as soon as it is certain to be refused, the blocks that refuse most first.
+
+One file, although it has parts (chance, tables, changes, blocks, the chain): Numba keeps the machine code of a function
+until its own file changes, so functions called from another file would stay as they were.
 """
 
 from __future__ import annotations

@@ -37,12 +37,7 @@ def kernel_shape(
         raise NoKernel(f"{SWITCH} is set")
     if platform != "cpu":
         raise NoKernel("the kernels are for CPUs")
-    strange = sorted({module.name for module in wiring.modules if module not in PAPER_MODULES})
-    strange += sorted({module.name for module in wiring.modules} - COVERED - set(strange))
-    if strange:
-        raise NoKernel(f"there is no kernel for the module {strange[0]}")
-    if wiring.logits > LARGEST_WIRING:
-        raise NoKernel(f"circuits of {wiring.logits} logits are too large for a kernel")
+    check_circuit(wiring)
     return KernelShape(
         controller=controller,
         registers=wiring.registers,
@@ -58,6 +53,16 @@ def kernel_shape(
         gradient=True,
         vectors=_vectors(precision),
     )
+
+
+def check_circuit(wiring: Wiring) -> None:
+    """Raises `NoKernel` if no kernel, of a CPU or a GPU, is written for such circuits."""
+    strange = sorted({module.name for module in wiring.modules if module not in PAPER_MODULES})
+    strange += sorted({module.name for module in wiring.modules} - COVERED - set(strange))
+    if strange:
+        raise NoKernel(f"there is no kernel for the module {strange[0]}")
+    if wiring.logits > LARGEST_WIRING:
+        raise NoKernel(f"circuits of {wiring.logits} logits are too large for a kernel")
 
 
 def ready(shape: KernelShape) -> KernelShape:

@@ -145,30 +145,7 @@ class Lanes:
         step: int = 1,
     ) -> list[Value]:
         """`body(index, carried) -> carried` for index = first, first + step, ... below `count`, at least once."""
-        if isinstance(count, int) and isinstance(first, int) and count - first <= step:
-            return list(body(self.index(first), list(carried)))
-        before = self.at.block
-        loop = self.function.append_basic_block("loop")
-        self.at.branch(loop)
-        self.at.position_at_end(loop)
-        index = self.at.phi(I64)
-        index.add_incoming(self.index(first), before)
-        held = []
-        for value in carried:
-            phi = self.at.phi(value.type)
-            phi.add_incoming(value, before)
-            held.append(phi)
-        results = list(body(index, list(held)))
-        following = self.at.add(index, self.index(step))
-        going = self.at.icmp_signed("<", following, self.index(count))
-        last = self.at.block
-        after = self.function.append_basic_block("after")
-        self.at.cbranch(going, loop, after)
-        index.add_incoming(following, last)
-        for phi, result in zip(held, results, strict=True):
-            phi.add_incoming(result, last)
-        self.at.position_at_end(after)
-        return results
+        return counted_loop(self, I64, count, body, carried, first, step)
 
     def chunks(
         self, count: int, largest: int, body: Callable[..., Sequence[Value] | None], carried: Sequence[Value] = ()
@@ -236,3 +213,39 @@ class Lanes:
         """A vector cut into vectors of `size` lanes."""
         count = vector.type.count
         return [self._pick(vector, vector, list(range(i, i + size))) for i in range(0, count, size)]
+
+
+def counted_loop(
+    to: Any,
+    kind: ir.Type,
+    count: Value | int,
+    body: Callable[[Value, list[Value]], Sequence[Value]],
+    carried: Sequence[Value],
+    first: Value | int,
+    step: int,
+) -> list[Value]:
+    """`repeat` of lanes and warps, whose indices are of different kinds."""
+    if isinstance(count, int) and isinstance(first, int) and count - first <= step:
+        return list(body(to.index(first), list(carried)))
+    before = to.at.block
+    loop = to.function.append_basic_block("loop")
+    to.at.branch(loop)
+    to.at.position_at_end(loop)
+    index = to.at.phi(kind)
+    index.add_incoming(to.index(first), before)
+    held = []
+    for value in carried:
+        phi = to.at.phi(value.type)
+        phi.add_incoming(value, before)
+        held.append(phi)
+    results = list(body(index, list(held)))
+    following = to.at.add(index, to.index(step))
+    going = to.at.icmp_signed("<", following, to.index(count))
+    last = to.at.block
+    after = to.function.append_basic_block("after")
+    to.at.cbranch(going, loop, after)
+    index.add_incoming(following, last)
+    for phi, result in zip(held, results, strict=True):
+        phi.add_incoming(result, last)
+    to.at.position_at_end(after)
+    return results

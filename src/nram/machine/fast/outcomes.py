@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +12,11 @@ from jax import Array
 from nram.machine.controllers import Controller
 from nram.machine.fast.compiled import registered
 from nram.machine.fast.shape import KernelShape
+
+if TYPE_CHECKING:
+    from nram.machine.gpu.shape import WarpShape
+
+Shape: TypeAlias = "KernelShape | WarpShape"
 
 
 class Batch(NamedTuple):
@@ -35,17 +40,17 @@ class Raw(NamedTuple):
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(0,))
-def outcomes(shape: KernelShape, controller: Controller, batch: Batch) -> Raw:
+def outcomes(shape: Shape, controller: Controller, batch: Batch) -> Raw:
     """The outcomes alone; differentiating them runs the examples again."""
     raw, _ = _call(shape, False, controller, batch, jnp.zeros((3, shape.batch), shape.precision))
     return raw
 
 
-def _outcomes_forward(shape: KernelShape, controller: Controller, batch: Batch):
+def _outcomes_forward(shape: Shape, controller: Controller, batch: Batch):
     return outcomes(shape, controller, batch), (controller, batch)
 
 
-def _outcomes_backward(shape: KernelShape, residuals, gradients: Raw):
+def _outcomes_backward(shape: Shape, residuals, gradients: Raw):
     controller, batch = residuals
     seeds = jnp.stack([gradients.loss, gradients.entropy, gradients.time])
     _, gradient = _call(shape, True, controller, batch, seeds)
@@ -55,9 +60,7 @@ def _outcomes_backward(shape: KernelShape, residuals, gradients: Raw):
 outcomes.defvjp(_outcomes_forward, _outcomes_backward)
 
 
-def outcomes_and_gradient(
-    shape: KernelShape, controller: Controller, batch: Batch, seeds: Array
-) -> tuple[Raw, Controller]:
+def outcomes_and_gradient(shape: Shape, controller: Controller, batch: Batch, seeds: Array) -> tuple[Raw, Controller]:
     """The outcomes, and the gradient of the sum of `seeds` [loss, entropy, time; B] times them."""
     return _call(shape, True, controller, batch, seeds)
 
@@ -66,7 +69,11 @@ def _no_gradient(leaf: Array) -> Any:
     return jnp.zeros_like(leaf) if jnp.issubdtype(leaf.dtype, jnp.floating) else None
 
 
-def _call(shape: KernelShape, gradient: bool, controller: Any, batch: Batch, seeds: Array) -> tuple[Raw, Any]:
+def _call(shape: Shape, gradient: bool, controller: Any, batch: Batch, seeds: Array) -> tuple[Raw, Any]:
+    if not isinstance(shape, KernelShape):
+        from nram.machine.gpu.outcomes import called
+
+        return called(shape, gradient, controller, batch, seeds)
     shape = shape.with_gradient(gradient)
     number = jnp.dtype(shape.precision)
     leaves, tree = jax.tree.flatten(controller)

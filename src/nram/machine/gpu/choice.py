@@ -6,11 +6,10 @@ from dataclasses import replace
 from typing import Literal
 
 from nram.errors import NramError
-from nram.machine.fast.choice import LARGEST_WIRING, NoKernel
-from nram.machine.fast.shape import COVERED, Precision
+from nram.machine.fast.choice import NoKernel, check_circuit
+from nram.machine.fast.shape import Precision
 from nram.machine.gpu.shape import LANES, MOST_WARPS, SHARED_BYTES, WarpShape
 from nram.machine.wiring import Wiring
-from nram.modules import PAPER_MODULES
 
 LARGEST_SIZE = 2 * LANES
 
@@ -30,17 +29,12 @@ def warp_shape(
     platform: Literal["cpu", "gpu"] = "gpu",
 ) -> WarpShape:
     """What the kernel for a batch of examples is made for; raises `NoKernel` where there is none."""
-    strange = sorted({module.name for module in wiring.modules if module not in PAPER_MODULES})
-    strange += sorted({module.name for module in wiring.modules} - COVERED - set(strange))
-    if strange:
-        raise NoKernel(f"there is no kernel for the module {strange[0]}")
+    check_circuit(wiring)
     if size > LARGEST_SIZE:
         raise NoKernel(f"the kernels for GPUs are for memories of up to {LARGEST_SIZE} cells")
     states = states if controller == "automaton" else 0
     if wiring.registers + states > LANES:
         raise NoKernel(f"the kernels for GPUs are for up to {LANES} registers and states together")
-    if wiring.logits > LARGEST_WIRING:
-        raise NoKernel(f"circuits of {wiring.logits} logits are too large for a kernel")
     shape = WarpShape(
         controller=controller,
         registers=wiring.registers,

@@ -17,6 +17,7 @@ from typing import Any, cast
 from llvmlite import ir
 
 from nram.machine.fast import vector_math
+from nram.machine.fast.lanes import counted_loop
 from nram.machine.fast.shape import BYTES, Precision
 from nram.machine.gpu.shape import LANES, QUAD
 
@@ -317,30 +318,7 @@ class Warps(ABC):
         step: int = 1,
     ) -> list[Value]:
         """`body(index, carried) -> carried` for index = first, first + step, ... below `count`, at least once."""
-        if isinstance(count, int) and isinstance(first, int) and count - first <= step:
-            return list(body(self.index(first), list(carried)))
-        before = self.at.block
-        loop = self.function.append_basic_block("loop")
-        self.at.branch(loop)
-        self.at.position_at_end(loop)
-        index = self.at.phi(I32)
-        index.add_incoming(self.index(first), before)
-        held = []
-        for value in carried:
-            phi = self.at.phi(value.type)
-            phi.add_incoming(value, before)
-            held.append(phi)
-        results = list(body(index, list(held)))
-        following = self.at.add(index, self.index(step))
-        going = self.at.icmp_signed("<", following, self.index(count))
-        last = self.at.block
-        after = self.function.append_basic_block("after")
-        self.at.cbranch(going, loop, after)
-        index.add_incoming(following, last)
-        for phi, result in zip(held, results, strict=True):
-            phi.add_incoming(result, last)
-        self.at.position_at_end(after)
-        return results
+        return counted_loop(self, I32, count, body, carried, first, step)
 
     @cached_property
     def nothing(self) -> Value:
