@@ -195,17 +195,6 @@ def test_a_cache_that_cannot_be_written_is_no_failure(tmp_path, monkeypatch):
     assert compiled.object_code(shape_of(("INC",)))
 
 
-def test_there_is_no_kernel_where_the_environment_says_so(monkeypatch):
-    monkeypatch.setenv("NRAM_PLAIN", "1")
-    with pytest.raises(NoKernel, match="NRAM_PLAIN is set"):
-        shape_of()
-
-
-def test_there_is_no_kernel_for_a_gpu():
-    with pytest.raises(NoKernel, match="CPU"):
-        shape_of(platform="gpu")
-
-
 def test_there_is_no_kernel_for_other_peoples_modules():
     (inc,) = select_modules(("INC",))
     twice = Module("TWICE", inc.arguments, inc.integer, inc.fuzzy, inc.emit)

@@ -27,7 +27,7 @@ def test_everything_that_grows_makes_the_footprint_grow():
     base = stage_bytes(CONFIG, STAGE, plenty, 1)
     assert stage_bytes(CONFIG, STAGE, plenty, 2) > base
     assert stage_bytes(CONFIG, replace(STAGE, population=24), plenty, 1) > base
-    assert stage_bytes(CONFIG, replace(STAGE, max_complexity=6), plenty, 1) > base
+    assert stage_bytes(CONFIG, replace(STAGE, max_complexity=20), plenty, 1) > base
     assert stage_bytes(replace(CONFIG, batch=16), STAGE, plenty, 1) > base
 
 

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
-from nram.machine.fast.choice import NoKernel, kernel_shape, ready
+from nram.machine.fast import choice as on_cpu
+from nram.machine.fast.choice import NoKernel, check_wanted
 from nram.machine.fast.shape import KernelShape
+from nram.machine.gpu import choice as on_gpu
+from nram.machine.gpu.shape import WarpShape
 from nram.runtime import Device
 from nram.training.config import StageConfig, TrainConfig
 from nram.training.member import wiring_of
+
+Shape: TypeAlias = KernelShape | WarpShape
 
 
 class Kernel(NamedTuple):
     """A kernel, or the reason why there is none."""
 
-    shape: KernelShape | None
+    shape: Shape | None
     reason: str = ""
 
 
@@ -23,9 +28,13 @@ PLAIN = Kernel(None, "the plain path was asked for")
 
 def chosen_kernel(config: TrainConfig, stage: StageConfig, devices: list[Device]) -> Kernel:
     """The kernel of a stage, not compiled yet."""
-    machine = config.machine
+    machine, platform = config.machine, devices[0].platform
     try:
-        shape = kernel_shape(
+        check_wanted()
+        if platform not in ("cpu", "gpu"):
+            raise NoKernel("the kernels are for CPUs and NVIDIA's GPUs")
+        shape_of = on_cpu.kernel_shape if platform == "cpu" else on_gpu.warp_shape
+        shape = shape_of(
             machine.controller,
             wiring_of(machine),
             hidden=machine.hidden,
@@ -35,17 +44,21 @@ def chosen_kernel(config: TrainConfig, stage: StageConfig, devices: list[Device]
             batch=config.batch,
             renormalising=machine.renormalise,
             loss=config.loss,
-            platform=devices[0].platform,
         )
+        return Kernel(shape)
     except NoKernel as reason:
         return Kernel(None, str(reason))
-    return Kernel(shape)
 
 
 def kernel_of(config: TrainConfig, stage: StageConfig, devices: list[Device]) -> Kernel:
     """The kernel of a stage, ready to be called."""
     chosen = chosen_kernel(config, stage, devices)
     try:
-        return Kernel(ready(chosen.shape)) if chosen.shape else chosen
+        match chosen.shape:
+            case KernelShape():
+                on_cpu.make(chosen.shape)
+            case WarpShape():
+                on_gpu.make(chosen.shape)
+        return chosen
     except NoKernel as reason:
         return Kernel(None, str(reason))

@@ -22,7 +22,7 @@ from nram.training.curriculum import Progress, advance, draw_complexity, first_l
 from nram.training.loss import Outcome, cell_shares, compare, soft_outcome
 
 if TYPE_CHECKING:
-    from nram.machine.fast.shape import KernelShape  # only for the types: LLVM is loaded where a kernel is used
+    from nram.training.kernels import Shape
 
 
 class Hyper(NamedTuple):
@@ -114,7 +114,7 @@ def batch_outcomes(
     controller: Controller,
     level: Array,
     key: Array,
-    kernel: KernelShape | None = None,
+    kernel: Shape | None = None,
 ) -> Outcome:
     """Draw a batch at this curriculum level and run the soft machine on it, by a kernel if there is one."""
     batch = draw_batch(config, stage, level, key)
@@ -164,7 +164,7 @@ def cost_and_gradient(
     controller: Controller,
     step: Array,
     batch: tuple[TracedInstance, Array],
-    kernel: KernelShape | None,
+    kernel: Shape | None,
 ) -> tuple[Array, Outcome, Any]:
     """What training minimises on a batch, how the batch went, and the gradient of the former
     with respect to the controller."""
@@ -202,7 +202,7 @@ def train_step(
     hyper: Hyper,
     key: Array,
     member: Member,
-    kernel: KernelShape | None = None,
+    kernel: Shape | None = None,
 ) -> tuple[Member, StepReport]:
     """One update on a fresh batch, by a kernel if one is given (`nram.training.kernels`)."""
     batch_key, noise_key = jax.random.split(key)

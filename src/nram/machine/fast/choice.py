@@ -18,6 +18,12 @@ class NoKernel(Exception):
     """Why the plain path is taken."""
 
 
+def check_wanted() -> None:
+    """Raises `NoKernel` if kernels are switched off."""
+    if os.environ.get(SWITCH, "0") not in ("", "0"):
+        raise NoKernel(f"{SWITCH} is set")
+
+
 def kernel_shape(
     controller: Literal["mlp", "lstm", "automaton"],
     wiring: Wiring,
@@ -30,13 +36,8 @@ def kernel_shape(
     renormalising: bool,
     loss: Literal["expected", "average"],
     precision: Precision = "float32",
-    platform: str = "cpu",
 ) -> KernelShape:
     """What the kernel for a batch of examples is made for; raises `NoKernel` where there is none."""
-    if os.environ.get(SWITCH, "0") not in ("", "0"):
-        raise NoKernel(f"{SWITCH} is set")
-    if platform != "cpu":
-        raise NoKernel("the kernels are for CPUs")
     check_circuit(wiring)
     return KernelShape(
         controller=controller,
@@ -65,15 +66,14 @@ def check_circuit(wiring: Wiring) -> None:
         raise NoKernel(f"circuits of {wiring.logits} logits are too large for a kernel")
 
 
-def ready(shape: KernelShape) -> KernelShape:
-    """The same, once its machine code is there."""
+def make(shape: KernelShape) -> None:
+    """Make the machine code; raises `NoKernel` where that fails."""
     from nram.machine.fast.compiled import registered
 
     try:
         registered(shape)
     except (RuntimeError, OSError) as error:
         raise NoKernel(f"LLVM cannot make the kernel: {error}") from error
-    return shape
 
 
 def _vectors(precision: Precision) -> Vectors:

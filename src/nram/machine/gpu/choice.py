@@ -62,12 +62,11 @@ def _fits(shape: WarpShape) -> bool:
     return shape.shared_bytes <= SHARED_BYTES
 
 
-def ready(shape: WarpShape) -> WarpShape:
-    """The same, once its code is there."""
+def make(shape: WarpShape) -> None:
+    """Make the code and load it; raises `NoKernel` where that fails."""
     from nram.machine.gpu.compiled import registered
 
     try:
         registered(shape)
     except (NramError, RuntimeError, OSError) as error:
         raise NoKernel(f"the kernel cannot be made: {error}") from error
-    return shape
