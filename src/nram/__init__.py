@@ -1,10 +1,80 @@
-"""nram: a Neural Random-Access Machine, from examples to programs."""
+"""nram: a Neural Random-Access Machine, from examples to programs.
 
-from nram.errors import NramError, UsageError
-from nram.programs.ir import Program
-from nram.programs.library import load_program
-from nram.tasks import get_task, register, task_names
+    import nram
+
+    task = nram.get_task("copy")                     # by name, or one's own by its file
+    program = nram.find_program(task).program        # by search; or nram.learn, or nram.train and nram.extract
+    print(nram.verify(program, task))                # what is proven of it, and what only tested
+    nram.trace(program, task.sample(5, 1, seed=0)[0])  # a picture in a notebook, like the program itself
+    program.run([4, 7, 5, 2, 0, 0, 0, 0]).memory     # machine code
+
+The names below are the whole interface. They are imported when they are first used: `import nram` takes milliseconds.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from nram.api import Run, compile_program, extract, find_program, learn, trace, train
+    from nram.errors import NramError, UsageError
+    from nram.modules import Module
+    from nram.own_modules import get_module, register_module
+    from nram.programs.ir import Program
+    from nram.programs.library import load_program
+    from nram.programs.verify import verify
+    from nram.tasks import get_task, register, task_names
+    from nram.tasks.base import Instance, StepLimit, SymbolicCase, Task
 
 __version__ = "0.1.0"
 
-__all__ = ["NramError", "Program", "UsageError", "__version__", "get_task", "load_program", "register", "task_names"]
+__all__ = [
+    "Instance",
+    "Module",
+    "NramError",
+    "Program",
+    "Run",
+    "StepLimit",
+    "SymbolicCase",
+    "Task",
+    "UsageError",
+    "__version__",
+    "compile_program",
+    "extract",
+    "find_program",
+    "get_module",
+    "get_task",
+    "learn",
+    "load_program",
+    "register",
+    "register_module",
+    "task_names",
+    "trace",
+    "train",
+    "verify",
+]
+
+_HOMES = {
+    "nram.api": ("Run", "compile_program", "extract", "find_program", "learn", "trace", "train"),
+    "nram.errors": ("NramError", "UsageError"),
+    "nram.modules": ("Module",),
+    "nram.own_modules": ("get_module", "register_module"),
+    "nram.programs.ir": ("Program",),
+    "nram.programs.library": ("load_program",),
+    "nram.programs.verify": ("verify",),
+    "nram.tasks": ("get_task", "register", "task_names"),
+    "nram.tasks.base": ("Instance", "StepLimit", "SymbolicCase", "Task"),
+}
+_home_of = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _home_of:
+        raise AttributeError(f"module 'nram' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_home_of[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

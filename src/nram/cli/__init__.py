@@ -18,6 +18,7 @@ from nram.cli import (
     extract,
     learn,
     modules,
+    reproduce,
     run,
     sample,
     search,
@@ -48,6 +49,7 @@ VERBS = (
     draw,
     compile,
     zoo,
+    reproduce,
     bench,
 )
 

@@ -8,7 +8,7 @@ import shlex
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from nram.errors import NramError, UsageError
 from nram.files import write_atomically
@@ -74,6 +74,15 @@ class Learned:
     @property
     def found(self) -> bool:
         return self.judgement is not None and self.judgement.exact
+
+    def __str__(self) -> str:
+        from nram.learning.report import to_text
+
+        return to_text(self)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """What a notebook shows."""
+        printer.text(str(self))
 
 
 # ---- the folder

@@ -103,6 +103,21 @@ class Trace:
             lines.append(verdict(self.instance, ending.memory))
         return lines
 
+    def __str__(self) -> str:
+        from nram.pictures.traces import trace_to_text
+
+        return trace_to_text(self)
+
+    def _repr_svg_(self) -> str:
+        """What a notebook shows."""
+        from nram.pictures.trace_svg import trace_to_svg
+
+        return trace_to_svg(self)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """What IPython shows in a terminal."""
+        printer.text(str(self))
+
     def require_listable(self) -> None:
         """Refuse what would be too large with the whole memory at every step."""
         if (len(self.steps) + 1) * len(self.start) > MAX_LISTED:

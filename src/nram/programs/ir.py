@@ -209,6 +209,19 @@ class Program:
 
         return to_text(self)
 
+    def _repr_svg_(self) -> str | None:
+        """What a notebook shows: the circuits, where they fit into a picture, and else the text form."""
+        from nram.pictures.circuits import program_svg
+
+        try:
+            return program_svg(self)
+        except UsageError:
+            return None
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """What IPython shows where there are no pictures."""
+        printer.text(str(self))
+
     def save(self, path: str | Path) -> None:
         """Write the program to a file: JSON, or the text form if the name ends in .nram or .txt."""
         from nram.programs.files import save_program

@@ -61,6 +61,9 @@ class StageConfig:
     extra_memory: int = 0  # cells beyond the least that max_complexity needs
     step_slack: int = 8  # up to so many steps are added to T(n) at random, so that halting is learned
     keep: int | None = None  # how many of the stage before are cloned; None: a quarter of the population
+    cull: float = 0.0  # share of the members that clones of the best replace at every check
+    forget: float = 1.0  # wires that such a clone draws anew, on average
+    stop_fit: int = 0  # end the stage once so many members make no error on fresh examples of it; 0: never
     stop_at: int = 0  # end the stage once so many members are perfect on the validation set; 0: never
 
     @property
@@ -159,6 +162,9 @@ def problems_of(config: TrainConfig) -> list[str]:
                 stage.stop_at <= EXAMINED,
                 f"{where}.stop_at is {stage.stop_at}: only {EXAMINED} members are examined in the last stage",
             )
+        need(0 <= stage.cull <= 0.5, f"{where}.cull is {stage.cull}: it must lie between 0 and 0.5")
+        need(stage.forget >= 0, f"{where}.forget is {stage.forget}: it must not be negative")
+        need(stage.stop_fit >= 0, f"{where}.stop_fit is {stage.stop_fit}: it must not be negative")
         need(stage.stop_at >= 0, f"{where}.stop_at is {stage.stop_at}: it must not be negative")
         need(stage.kept >= 1, f"{where}.keep is {stage.keep}: at least 1 is needed")
         need(stage.step_slack >= 0, f"{where}.step_slack is {stage.step_slack}: it must not be negative")

@@ -49,12 +49,13 @@ def clone_best(config: TrainConfig, stage_index: int, population: Population, sc
     places = np.arange(stage.population) % len(order)
     chosen = jax.tree.map(lambda leaf: np.asarray(leaf)[order[places]], population)
     original = np.arange(stage.population) < len(order)
-    hyper = _jittered(config.hyper, chosen.hyper, original, config.jitter, f"clones {config.seed} {stage_index}")
+    hyper = jittered(config.hyper, chosen.hyper, original, config.jitter, f"clones {config.seed} {stage_index}")
     progress = chosen.members.progress._replace(error=np.ones(stage.population, np.float32), raised=chosen.members.step)
     return Population(chosen.members._replace(progress=progress), hyper)
 
 
-def _jittered(ranges: HyperConfig, hyper: Hyper, original: np.ndarray, factor: float, seed: str) -> Hyper:
+def jittered(ranges: HyperConfig, hyper: Hyper, original: np.ndarray, factor: float, seed: str) -> Hyper:
+    """The hyperparameters, where those that are not `original` have moved."""
     rng = random.Random(seed)
     columns = []
     for name, column in zip(Hyper._fields, hyper, strict=True):

@@ -2,17 +2,58 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
 from nram.machine.gpu.episode import Episode, Example
 from nram.machine.gpu.forward import COST, FINISH, RUNNING, STOP
 from nram.machine.gpu.frame import ENTROPY, LOSS, TIME
+from nram.machine.gpu.fuzzy import TapesBack
+from nram.machine.gpu.shape import LANES
 from nram.machine.gpu.warps import Columns, Value
+
+
+@dataclass(frozen=True)
+class Place:
+    """Of a module in the circuit."""
+
+    index: int
+    wire: int  # its first
+    writes: int  # how many WRITEs come before it
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What is loaded of a step before it is gone through."""
+
+    halting: list[Value]
+    seen: Columns
+    weights: list[Value]
+    values: list[Value]
+    arguments: list[list[Columns]]  # of the modules that come first, backwards
+    tape: Callable[[int], Columns]  # that the last of these saw
 
 
 class BackwardPass:
     def __init__(self, episode: Episode, example: Example, mixed: Columns):
         self.episode, self.example, self.mixed = episode, example, mixed
         self.to, self.shape, self.own = episode.to, episode.shape, episode.own
-        self.touches_memory = any(name in ("READ", "WRITE") for name in self.shape.modules)
+        self.stretches = list(self._stretches())
+
+    def _stretches(self) -> Iterator[list[Place]]:
+        """The modules from the last to the first, cut after every one that touches memory: what a stretch needs is
+        loaded at once."""
+        stretch, wire, writes = [], self.shape.argument_wires, self.shape.writes
+        for index, module in reversed(list(enumerate(self.shape.wiring.modules))):
+            wire -= module.arity
+            writes -= module.name == "WRITE"
+            if module.arity:
+                stretch.append(Place(index, wire, writes))
+            if module.memory != "nothing":
+                yield stretch
+                stretch = []
+        if stretch:
+            yield stretch
 
     def run(self) -> None:
         """All steps, from the last to the first; the tape's place now holds its gradient."""
@@ -50,11 +91,14 @@ class BackwardPass:
         width = shape.registers * shape.columns
         to_registers, to_state = episode.grouped(rest[:width]), rest[width:]
         record = episode.frame.record(episode.records, step)
-        halting = episode.part(record, "halting")
-        running, stop, finish, cost = (episode.load_uniform(halting, i) for i in (RUNNING, STOP, FINISH, COST))
+        kept = self._fetch(step, record)
+        to.sync()  # also keeps the compiler from loading each number where it is used, a long wait every time
         number = episode.number(step)
         to_finish = to.divide(to.mul(self.seeds[TIME], number), self.example.limit)
-        to_finish = to.add(to_finish, self._observe_back(record, finish, cost))
+        to_finish = to.add(to_finish, self._observe_back(kept))
+        episode.wires.restore(kept.weights, kept.values)
+        to.sync()
+        running, stop = kept.halting[RUNNING], kept.halting[STOP]
         left = to.sub(to.number(1.0), stop)
         slope = to.mul(to.mul(to.mul(running, to.sub(to_finish, to_running)), stop), left)
         forced = to.at.fcmp_ordered(">=", number, self.example.limit)
@@ -62,51 +106,76 @@ class BackwardPass:
         counted = to.at.fcmp_ordered("<=", number, self.example.limit)
         share = to.divide(self.seeds[ENTROPY], to.mul(self.example.limit, to.number(float(shape.wiring.wires))))
         to_entropy = to.choose(counted, share, to.nothing)
-        to_registers = self._circuit_back(step, record, to_registers, to_entropy)
+        to_registers = self._circuit_back(step, record, kept, to_registers, to_entropy)
         to_registers, to_state = episode.network.backward(to_registers, to_halt, to_state, record)
         to_running = to.fma(stop, to_finish, to.mul(left, to_running))
         return [to_running, *[column for register in to_registers for column in register], *to_state]
 
-    def _observe_back(self, record: Value, finish: Value, cost: Value) -> Value:
+    def _fetch(self, step: Value, record: Value) -> Kept:
+        """All loads of a step at once, so that it waits for global memory once."""
+        to, shape, episode = self.to, self.shape, self.episode
+        width = shape.columns
+        halting = to.quad(episode.part(record, "halting"))
+        seen = to.columns(episode.part(record, "seen"), 0, width)
+        weights = episode.wires.kept(episode.part(record, "weights"))
+        values = to.columns(episode.part(record, "values"), 0, len(shape.value_rows) * width)
+        first = self.stretches[0] if self.stretches else []
+        arguments = self._arguments(record, first)
+        tape = self._version(step, first[-1].writes if first else 0)
+        return Kept(halting, seen, weights, values, arguments, tape)
+
+    def _arguments(self, record: Value, places: list[Place]) -> list[list[Columns]]:
+        episode, modules = self.episode, self.shape.wiring.modules
+        return [
+            episode.grouped(
+                self.to.columns(
+                    episode.part(record, "arguments", place.wire), 0, modules[place.index].arity * self.shape.columns
+                )
+            )
+            for place in places
+        ]
+
+    def _version(self, step: Value, writes: int) -> Callable[[int], Columns]:
+        """The rows of a tape, loaded at once if the registers hold them."""
+        to, shape, begin = self.to, self.shape, self.episode.version(step, writes)
+        if shape.rows * shape.columns > LANES:
+            return lambda number: to.columns(begin, number * shape.row, shape.columns)
+        return self.episode.grouped(to.columns(begin, 0, shape.rows * shape.columns)).__getitem__
+
+    def _observe_back(self, kept: Kept) -> Value:
         """Add to the memory's gradient; returns the loss's gradient with respect to p_t."""
         to, shape, tape = self.to, self.shape, self.own["tape"]
-        seen = to.columns(self.episode.part(record, "seen"), 0, shape.columns)
-        slopes = self.slopes or [self._slope(number, own) for number, own in enumerate(seen)]
-        to.sync()
+        slopes = self.slopes or [self._slope(number, own) for number, own in enumerate(kept.seen)]
         for slope, target, there in zip(slopes, self.example.targets, self.example.cells, strict=True):
             former = to.load_each(tape, target, there)
-            to.store_each(to.fma(finish, slope, former), tape, target, there)
-        to.sync()
+            to.store_each(to.fma(kept.halting[FINISH], slope, former), tape, target, there)
         if shape.loss == "average":
-            return to.total([to.mul(slope, own) for slope, own in zip(slopes, seen, strict=True)])
-        return to.mul(self.seeds[LOSS], cost)
+            return to.total([to.mul(slope, own) for slope, own in zip(slopes, kept.seen, strict=True)])
+        return to.mul(self.seeds[LOSS], kept.halting[COST])
 
     def _circuit_back(
-        self, step: Value, record: Value, to_registers: list[Columns], to_entropy: Value
+        self, step: Value, record: Value, kept: Kept, to_registers: list[Columns], to_entropy: Value
     ) -> list[Columns]:
         to, shape, episode = self.to, self.shape, self.episode
         wires, fuzzy = episode.wires, episode.fuzzy
-        wires.restore(episode.part(record, "weights"))
         to_values: list[Columns] = [[to.nothing] * shape.columns for _ in shape.supports]
         for number, gradient in enumerate(to_registers):
             self._receive(shape.argument_wires + number, fuzzy.crop(gradient), to_values)
-        wire, writes, crop_tape = shape.argument_wires, shape.writes, True
-        for index in reversed(range(len(shape.modules))):
-            module = shape.wiring.modules[index]
-            if not module.arity:
-                continue
-            wire -= module.arity
-            writes -= module.name == "WRITE"
-            arguments = [
-                to.columns(episode.part(record, "arguments", wire + number), 0, shape.columns)
-                for number in range(module.arity)
-            ]
-            gradient = fuzzy.crop(to_values[shape.registers + index])
-            found = fuzzy.backward(module.name, arguments, gradient, episode.tapes(step, writes), crop_tape)
-            crop_tape = crop_tape and module.memory == "nothing"
-            for number, own in enumerate(found):
-                self._receive(wire + number, own, to_values)
-        wires.choose_back(self.own["received"], episode.part(record, "values"), to_entropy)
+        arguments, tape, crop_tape = kept.arguments, kept.tape, True
+        for number, stretch in enumerate(self.stretches):
+            if number > 0:
+                arguments = self._arguments(record, stretch)
+                to.sync()
+            for place, own in zip(stretch, arguments, strict=True):
+                module = shape.wiring.modules[place.index]
+                if module.memory != "nothing" and number > 0:
+                    tape = self._version(step, place.writes)
+                gradient = fuzzy.crop(to_values[shape.registers + place.index])
+                found = fuzzy.backward(module.name, own, gradient, TapesBack(self.own["tape"], tape, crop_tape))
+                crop_tape = crop_tape and module.memory == "nothing"
+                for wire, received in enumerate(found, place.wire):
+                    self._receive(wire, received, to_values)
+        wires.choose_back(to_entropy)
         return to_values[: shape.registers]
 
     def _receive(self, wire: int, gradient: Columns, to_values: list[Columns]) -> None:

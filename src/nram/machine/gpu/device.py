@@ -11,7 +11,7 @@ from llvmlite import ir
 from nram.errors import NramError
 from nram.machine.fast.shape import Precision
 from nram.machine.gpu.shape import LANES
-from nram.machine.gpu.warps import I32, VOID, WORD, Columns, Value, Warps
+from nram.machine.gpu.warps import I1, I32, VOID, WORD, Columns, Value, Warps
 
 ALL = -1  # lanes take part
 GLOBAL, SHARED = ir.PointerType(addrspace=1), ir.PointerType(addrspace=3)
@@ -87,10 +87,29 @@ class DeviceWarps(Warps):
         return result
 
     def _from_lane(self, value: Value, index: Value) -> Value:
+        return self._exchanged("idx", value, index, LANES - 1)
+
+    def swapped(self, value: Value, distance: int) -> Value:
+        return self._exchanged("bfly", value, self.index(distance), LANES - 1)
+
+    def with_lower(self, value: Value, distance: int) -> Value:
+        found = self._exchanged("up", value, self.index(distance), 0, with_there=True)
+        lower, there = self.at.extract_value(found, 0), self.at.extract_value(found, 1)
+        return self.choose(there, self.add(value, lower), value)
+
+    def _exchanged(self, how: str, value: Value, lane: Value, bound: int, with_there: bool = False) -> Value:
+        """What another lane holds; and whether there is such a lane."""
         name = "f32" if value.type == self.scalar else "i32"
+        result = ir.LiteralStructType([value.type, I1]) if with_there else value.type
         kinds = [I32, value.type, I32, I32]
-        function = self.declared(f"llvm.nvvm.shfl.sync.idx.{name}", value.type, kinds)
-        return self.at.call(function, [self.index(ALL), value, index, self.index(LANES - 1)])
+        function = self.declared(f"llvm.nvvm.shfl.sync.{how}.{name}{'p' * with_there}", result, kinds)
+        return self.at.call(function, [self.index(ALL), value, lane, self.index(bound)])
+
+    def at_least(self, a: Value, bound: Value) -> Value:
+        return self.intrinsic("maximum", a, bound)
+
+    def at_most(self, a: Value, bound: Value) -> Value:
+        return self.intrinsic("minimum", a, bound)
 
     def load(self, pointer: Value, offset: Value | int = 0) -> Value:
         return self.at.load(self.place(self.place(pointer, offset), self._lane), align=self.bytes, typ=self.scalar)

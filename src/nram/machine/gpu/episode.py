@@ -31,7 +31,7 @@ class Episode:
         self.frame, self.to, self.shape, self.own = frame, frame.to, frame.shape, frame.own
         self.epsilon = frame.option(EPSILON)
         self.fuzzy = Fuzzy(self.to, self.shape, self.own["row"], frame.option(CLIP))
-        self.wires = Wires(self.to, self.shape, self.own["wires"], frame.tables.lengths, self.epsilon)
+        self.wires = Wires(self.to, self.shape, self.own, frame.tables.lengths, self.epsilon)
         network = CellNetwork if self.shape.controller == "lstm" else Network
         self.network = network(self.to, self.shape, frame.shared, self.own, frame.tables.places)
         self.records = frame.storage(frame.example, "records")
@@ -64,8 +64,7 @@ class Episode:
         return to.place(self.versions, to.at.mul(number, to.index(shape.tape)))
 
     def tapes(self, step: Value, writes: int) -> Tapes:
-        kept = self.version(step, writes)
-        return Tapes(self.own["tape"], kept, self.to.place(kept, self.shape.tape))
+        return Tapes(self.own["tape"], self.version(step, writes + 1))
 
     def part(self, record: Value, name: str, row: int = 0) -> Value:
         """A row of distributions in a record."""

@@ -17,9 +17,16 @@ from nram.machine.gpu.warps import Columns, Value, Warps
 class Tapes(NamedTuple):
     """The memory around READ and WRITE."""
 
-    now: Value  # in shared memory; in the backward pass it holds the gradient
-    kept: Value  # the version that the module saw, in global memory
-    after: Value  # the version that WRITE leaves
+    now: Value  # in shared memory
+    after: Value  # the version that WRITE leaves, in global memory
+
+
+class TapesBack(NamedTuple):
+    """The same in the backward pass."""
+
+    gradient: Value  # in shared memory
+    seen: Callable[[int], Columns]  # a row of the version that the module saw
+    crop: bool  # whether the gradient is still to be cropped
 
 
 class Fuzzy:
@@ -165,20 +172,18 @@ class Fuzzy:
 
     # Backwards
 
-    def backward(
-        self, name: str, arguments: list[Columns], gradient: Columns, tapes: Tapes, crop_tape: bool
-    ) -> list[Columns]:
+    def backward(self, name: str, arguments: list[Columns], gradient: Columns, tapes: TapesBack) -> list[Columns]:
         """From the gradient of the output to those of the arguments, cropped.
 
-        READ and WRITE bring the gradient of the memory after them, at `tapes.now`, to that of the memory before them;
-        the first of them to see it in a step crops it. WRITE's own output is a constant.
+        READ and WRITE bring the gradient of the memory after them to that of the memory before them; the first of them
+        to see it in a step crops it. WRITE's own output is a constant.
         """
         to, size = self.to, self.size
         match name, arguments:
             case "WRITE", [pointer, value]:
-                found = self._write_back(pointer, value, tapes, crop_tape)
+                found = self._write_back(pointer, value, tapes)
             case "READ", [pointer]:
-                found = self._read_back(pointer, gradient, tapes, crop_tape)
+                found = self._read_back(pointer, gradient, tapes)
             case "INC", _:
                 found = [to.rotated(gradient, -1, size)]
             case "DEC", _:
@@ -219,8 +224,10 @@ class Fuzzy:
         pairs = ((from_b, far_a), (beyond_a, far_b))
         return [[to.fma(g, x, y) for g, x, y in zip(gradient, near, far, strict=True)] for near, far in pairs]
 
-    def _rows_back(self, pointer: Columns, crop_tape: bool, body: Callable[..., tuple[Value, list[Value]]], carried):
-        """`body(row's place, pointer's weight, gradient of the row, carried) -> (terms of the pointer's gradient there,
+    def _rows_back(
+        self, pointer: Columns, tapes: TapesBack, body: Callable[..., tuple[Value, list[Value]]], carried: list[Value]
+    ) -> tuple[Columns, list[Value]]:
+        """`body(row's number, pointer's weight, the row's gradient, carried) -> (terms of the pointer's gradient there,
         carried)` for all rows; returns the pointer's gradient and what is carried."""
         to, shape = self.to, self.shape
         to.publish(pointer, self.room)
@@ -231,41 +238,37 @@ class Fuzzy:
             for i in range(start, min(start + LANES, shape.rows)):
                 if i % QUAD == 0:
                     weights = to.quad(self.room, i)
-                gradient = to.columns(self._gradient, i * shape.row, shape.columns)
-                if crop_tape:
+                gradient = to.columns(tapes.gradient, i * shape.row, shape.columns)
+                if tapes.crop:
                     gradient = [self.crop_one(column) for column in gradient]
-                term, held = body(i * shape.row, weights[i % QUAD], gradient, held)
+                term, held = body(i, weights[i % QUAD], gradient, held)
                 terms.append(term)
             found.append(to.lane_sums(terms))
         return found, held
 
-    def _read_back(self, pointer: Columns, gradient: Columns, tapes: Tapes, crop_tape: bool) -> list[Columns]:
-        to, columns = self.to, self.shape.columns
-        self._gradient = tapes.now
+    def _read_back(self, pointer: Columns, gradient: Columns, tapes: TapesBack) -> list[Columns]:
+        to, shape = self.to, self.shape
 
-        def row(place: int, weight: Value, received: Columns, held: list[Value]):
-            seen = to.columns(tapes.kept, place, columns)
+        def row(number: int, weight: Value, received: Columns, held: list[Value]):
             fresh = [to.fma(weight, own, old) for own, old in zip(gradient, received, strict=True)]
-            to.store_columns(fresh, tapes.now, place)
-            return self._dot(gradient, seen), held
+            to.store_columns(fresh, tapes.gradient, number * shape.row)
+            return self._dot(gradient, tapes.seen(number)), held
 
-        to_pointer, _ = self._rows_back(pointer, crop_tape, row, [])
+        to_pointer, _ = self._rows_back(pointer, tapes, row, [])
         return [to_pointer]
 
-    def _write_back(self, pointer: Columns, value: Columns, tapes: Tapes, crop_tape: bool) -> list[Columns]:
-        to, columns = self.to, self.shape.columns
-        self._gradient = tapes.now
+    def _write_back(self, pointer: Columns, value: Columns, tapes: TapesBack) -> list[Columns]:
+        to, shape = self.to, self.shape
 
-        def row(place: int, weight: Value, received: Columns, sums: list[Value]):
+        def row(number: int, weight: Value, received: Columns, sums: list[Value]):
             rest = to.sub(to.number(1.0), weight)
-            seen = to.columns(tapes.kept, place, columns)
-            to.store_columns([to.mul(rest, own) for own in received], tapes.now, place)
-            changed = [to.sub(new, old) for new, old in zip(value, seen, strict=True)]
+            to.store_columns([to.mul(rest, own) for own in received], tapes.gradient, number * shape.row)
+            changed = [to.sub(new, old) for new, old in zip(value, tapes.seen(number), strict=True)]
             return self._dot(received, changed), [
                 to.fma(weight, own, total) for own, total in zip(received, sums, strict=True)
             ]
 
-        to_pointer, to_value = self._rows_back(pointer, crop_tape, row, [to.nothing] * columns)
+        to_pointer, to_value = self._rows_back(pointer, tapes, row, [to.nothing] * shape.columns)
         return [to_pointer, to_value]
 
     def _dot(self, a: Columns, b: Columns) -> Value:

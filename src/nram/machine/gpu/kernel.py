@@ -123,12 +123,11 @@ def build_device_kernel(shape: WarpShape) -> ir.Module:
     member, block = to.at.udiv(number, blocks), to.at.urem(number, blocks)
     warp = to.at.lshr(to.thread, to.index(LANES.bit_length() - 1))
     buffers = dict(zip(names, function.args, strict=True))
-    frame = Frame(to, shape, buffers, tables, member, block, warp, to.shared_memory())
-    first, *others = parts(shape)
-    first(frame)
-    for part in others:
-        to.barrier()
-        part(frame)
+    shared = to.shared_memory()
+    for number, part in enumerate(parts(shape)):
+        if number > 0:
+            to.barrier()
+        part(Frame(to, shape, buffers, tables, member, block, warp, shared))
     to.at.ret_void()
     return module
 

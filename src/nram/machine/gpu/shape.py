@@ -4,12 +4,14 @@ A warp runs one example. Its lanes are the values 0..31 of a distribution; for M
 columns of 32. Lanes beyond M hold 0. A block of warps runs some examples of one member.
 
 shared memory   the member's weights, then for every warp: its tape (in the backward pass the tape's gradient), the
-                wires as [wire, value], the wires' gradients as [wire, place], and room for a layer's input
+                wires as [wire, value], the wires' gradients as [wire, place], a record's values, and room for a layer's
+                input
 records         in global memory, one a step: what the backward pass needs, and what the weights' gradients are made of
 versions        in global memory: the tape at the start and after every WRITE
 
-Strides: a lane that reads four numbers of its own wire at once meets no other lane in a bank if the stride is four
-times an odd number; one that reads one number of its own row, if it is odd.
+Strides: a lane that reads four numbers of its own row at once meets no other lane in a bank if the stride is four
+times an odd number. What is in global memory begins at multiples of 32 numbers, so that a warp reads or writes whole
+lines of the cache.
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ class Layer:
 
     @property
     def stride(self) -> int:
-        return self.outputs | 1
+        return quad_stride(self.outputs)
 
     @property
     def input_tiles(self) -> int:
@@ -189,7 +191,7 @@ class WarpShape:
         widths = [(inputs, hidden), second, (hidden, self.outputs)]
         layers, shared, kept = [], 0, 0
         for inputs, outputs in widths:
-            bias = shared + up(up(inputs, QUAD) * (outputs | 1) + LANES, QUAD)
+            bias = shared + up(inputs, QUAD) * quad_stride(outputs) + LANES
             layers.append(Layer(inputs, outputs, shared, bias, kept, kept + up(inputs, LANES)))
             shared = bias + up(outputs, LANES)
             kept += up(inputs, LANES) + up(outputs, LANES)
@@ -213,6 +215,7 @@ class WarpShape:
             tape=self.tape,
             wires=self.chosen + QUAD + LANES,
             received=max(self.wiring.wires * self.gradient_stride, longest) if self.gradient else 0,
+            values=len(self.value_rows) * self.row if self.gradient else 0,
             x=widest + LANES,
             row=self.row,
         )
@@ -231,6 +234,7 @@ class WarpShape:
             return _laid_out(halting=LANES)
         layers = self.layers[-1].gradient + up(self.outputs, LANES)
         return _laid_out(
+            unit=LANES,
             layers=layers,
             arguments=self.argument_wires * self.row,
             weights=up(self.chosen, LANES),
@@ -246,17 +250,18 @@ class WarpShape:
 
     @cached_property
     def example(self) -> dict[str, int]:
-        return _laid_out(records=self.steps * self.record["end"], versions=self.versions * self.tape)
+        parts = {"records": self.steps * self.record["end"], "versions": self.versions * self.tape}
+        return _laid_out(unit=LANES, **parts)
 
     @property
     def workspace_scalars(self) -> int:
-        """Of a member; the host's stand-in for shared memory comes last."""
-        return self.batch * self.example["end"] + self.shared
+        """Of a member; on a CPU a stand-in for shared memory comes last."""
+        return self.batch * self.example["end"] + (self.shared if self.platform == "cpu" else 0)
 
 
-def _laid_out(**lengths: int) -> dict[str, int]:
+def _laid_out(unit: int = QUAD, **lengths: int) -> dict[str, int]:
     places, free = {}, 0
     for name, length in lengths.items():
         places[name] = free
-        free += up(length, QUAD)
+        free += up(length, unit)
     return places | {"end": free}

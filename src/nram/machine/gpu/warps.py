@@ -192,6 +192,12 @@ class Warps(ABC):
         """What the lane holds whose number differs in this bit."""
         return self.permuted([value], self.at.xor(self.lane, self.whole(distance)))
 
+    def with_lower(self, value: Value, distance: int) -> Value:
+        """The sum with what the lane holds that is so much lower, if there is one."""
+        lower = self.permuted([value], self.at.sub(self.lane, self.whole(distance)))
+        there = self.at.icmp_signed(">=", self.lane, self.whole(distance))
+        return self.choose(there, self.add(value, lower), value)
+
     def pick(self, columns: Columns, place: int) -> Value:
         """One number of the columns, in every lane."""
         return self.permuted([columns[place // LANES]], self.whole(place % LANES))
@@ -220,10 +226,7 @@ class Warps(ABC):
         results = []
         for column in columns:
             for bit in range(LANES.bit_length() - 1):
-                distance = 1 << bit
-                moved = self.permuted([column], self.at.sub(self.lane, self.whole(distance)))
-                there = self.at.icmp_signed(">=", self.lane, self.whole(distance))
-                column = self.add(column, self.choose(there, moved, self.number(0.0)))
+                column = self.with_lower(column, 1 << bit)
             results.append(self.add(column, self.pick(results, len(results) * LANES - 1)) if results else column)
         return results
 

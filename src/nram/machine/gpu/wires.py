@@ -13,10 +13,10 @@ from nram.machine.gpu.warps import Columns, Value, Warps
 class Wires:
     """The wires of one kernel, as code."""
 
-    def __init__(self, to: Warps, shape: WarpShape, place: Value, lengths: Value, epsilon: Value):
+    def __init__(self, to: Warps, shape: WarpShape, own: dict[str, Value], lengths: Value, epsilon: Value):
         self.to = to
         self.shape = shape
-        self.place = place  # in shared memory
+        self.place, self.received, self.values = own["wires"], own["received"], own["values"]  # in shared memory
         self.lengths = lengths  # a table: of every lane's wire, 0 where there is none
         self.epsilon = epsilon
         self.quads = range(0, shape.wiring.values, QUAD)
@@ -74,12 +74,14 @@ class Wires:
         for start in range(0, self.shape.chosen, LANES):
             to.store(to.load(self.place, start), record, start)
 
-    def restore(self, record: Value) -> None:
-        to = self.to
-        to.sync()
-        for start in range(0, self.shape.chosen, LANES):
-            to.store(to.load(record, start), self.place, start)
-        to.sync()
+    def kept(self, record: Value) -> list[Value]:
+        """The weights of a record."""
+        return [self.to.load(record, start) for start in range(0, self.shape.chosen, LANES)]
+
+    def restore(self, weights: list[Value], values: list[Value]) -> None:
+        """Put what a record kept of weights and values into shared memory."""
+        self.to.store_columns(weights, self.place)
+        self.to.store_columns(values, self.values)
 
     # Mixing
 
@@ -106,14 +108,13 @@ class Wires:
 
     # From the gradients of wires to those of logits
 
-    def choose_back(self, received: Value, values: Value, to_entropy: Value) -> None:
-        """In place of the weights, the gradients of the logits: from `received`, the gradients of the wires in shared
-        memory, and the values of a record."""
+    def choose_back(self, to_entropy: Value) -> None:
+        """In place of the weights, the gradients of the logits: from what the wires received, and the values."""
         to, minus = self.to, self.to.at.fneg(to_entropy)
         to.sync()
         for group in range(self.shape.wire_groups):
             length, index = self._lanes(group, self.shape.wire_stride)
-            gradients = self._weight_gradients(group, received, values)
+            gradients = self._weight_gradients(group)
             weights = self._load(index)
             wholes, mean = [], to.nothing
             for gradient, weight in zip(gradients, weights, strict=True):
@@ -127,27 +128,27 @@ class Wires:
             self._store(logits, index, to.at.icmp_signed(">", length, to.whole(0)))
         to.sync()
 
-    def _weight_gradients(self, group: int, received: Value, values: Value) -> list[Value]:
+    def _weight_gradients(self, group: int) -> list[Value]:
         """For every lane's wire and every value v: the sum over m of g[m] value[v, m]."""
         to, shape = self.to, self.shape
         _length, index = self._lanes(group, shape.gradient_stride)
         dense = [v for v, support in enumerate(shape.supports) if support == "all"]
 
         def four(m: Value, sums: list[Value]) -> list[Value]:
-            gradient = to.load_quads(received, to.at.add(index, to.spread(m)))
+            gradient = to.load_quads(self.received, to.at.add(index, to.spread(m)))
             results = []
             for v, total in zip(dense, sums, strict=True):
-                value = to.quad(values, to.at.add(to.index(shape.value_rows[v] * shape.row), m))
+                value = to.quad(self.values, to.at.add(to.index(shape.value_rows[v] * shape.row), m))
                 for own, other in zip(gradient, value, strict=True):
                     total = to.fma(own, other, total)
                 results.append(total)
             return results
 
         sums = dict(zip(dense, to.repeat(shape.rows, four, [to.nothing] * len(dense), step=QUAD), strict=True))
-        first = to.load_quads(received, index)
+        first = to.load_quads(self.received, index)
         for v, support in enumerate(shape.supports):
             if support == "truth":
-                no, yes, *_rest = to.quad(values, shape.value_rows[v] * shape.row)
+                no, yes, *_rest = to.quad(self.values, shape.value_rows[v] * shape.row)
                 sums[v] = to.fma(first[1], yes, to.mul(first[0], no))
             elif isinstance(support, int):
                 sums[v] = first[support]

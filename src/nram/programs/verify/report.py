@@ -109,6 +109,10 @@ class Report:
     def __str__(self) -> str:
         return self.to_text()
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """What a notebook shows."""
+        printer.text(str(self))
+
     def to_text(self, called: str | None = None, width: int | None = 120) -> str:
         """The report for people. `called` is how the program is named on the command line."""
         parts = [f"{self.program.name} on the task {self.task.name}, T(n) = {limit_to_text(self.limit)}", ""]

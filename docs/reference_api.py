@@ -1,0 +1,238 @@
+"""The part of docs/make_reference.py that reads the Python API: signatures, docstrings and comments from the source."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import re
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import nram
+
+# ---- Markdown
+
+
+def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [head, ("---",) * len(head), *rows]
+    return "\n".join(f"| {' | '.join(_cell(cell) for cell in line)} |".replace("|  |", "| |") for line in lines)
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def prose(text: str) -> str:
+    """Words for people inside Markdown: outside of code, what looks like a tag or a star would not be shown, and what
+    is laid out in columns would be run together."""
+    paragraphs = text.split("\n\n")
+    return "\n\n".join(
+        textwrap.indent(part, "    ") if re.search(r"\S {3,}\S", part) else _escaped(part) for part in paragraphs
+    )
+
+
+def _escaped(text: str) -> str:
+    parts = text.split("`")
+    parts[::2] = [part.replace("<", "&lt;").replace("*", "\\*") for part in parts[::2]]
+    return "`".join(parts)
+
+
+# ---- the Python API
+
+
+@dataclass(frozen=True)
+class Source:
+    """Something public and how it is written down."""
+
+    name: str
+    module: ModuleType
+    node: ast.AST
+    lines: list[str]
+
+    @classmethod
+    def of(cls, name: str, value: Any) -> Source:
+        text = textwrap.dedent(inspect.getsource(value))
+        return cls(name, importlib.import_module(value.__module__), ast.parse(text).body[0], text.splitlines())
+
+
+def api_parts() -> Iterator[str]:
+    yield "What `import nram` gives. Everything else may change from one version to the next."
+    public = {name: getattr(nram, name) for name in sorted(nram.__all__, key=str.lower)}
+    written = [Source.of(name, value) for name, value in public.items() if inspect.isclass(value) or callable(value)]
+    functions = [source for source in written if isinstance(source.node, ast.FunctionDef)]
+    classes = [source for source in written if isinstance(source.node, ast.ClassDef)]
+    others = _types_used(written)
+    listed = [*functions, *classes, *others]
+    yield table(
+        ("name", "what it is"), [(f"[`{s.name}`](#{_anchor(s.name)})", _first_sentence(s.node)) for s in listed]
+    )
+    yield "## Functions"
+    for source in functions:
+        yield from _function_parts(source.node, source.name, 3)
+    yield "## Classes"
+    for source in classes:
+        yield from _class_parts(source)
+    if others:
+        yield "## What they give and take"
+        yield "These need no import by name to be used; for types in one's own code, the module is named."
+    for source in others:
+        yield from _class_parts(source)
+
+
+def _anchor(name: str) -> str:
+    return name.lower().replace(".", "")
+
+
+def _first_sentence(node: ast.AST) -> str:
+    return prose(doc(node).split("\n\n")[0])
+
+
+def doc(node: ast.AST) -> str:
+    documented = isinstance(node, ast.FunctionDef | ast.ClassDef)
+    return (ast.get_docstring(node) or "") if documented else ""
+
+
+def _function_parts(node: ast.AST, name: str, level: int) -> Iterator[str]:
+    assert isinstance(node, ast.FunctionDef)
+    yield f"{'#' * level} {name}"
+    yield f"```python\n{_signature(node)}\n```"
+    yield prose(doc(node)) or "(not described)"
+
+
+def _signature(node: ast.FunctionDef, of_class: bool = False) -> str:
+    """As it stands in the source, on several lines where one would be too long."""
+    words = [word for word in _arguments(node.args) if not (of_class and word in ("self", "cls"))]
+    returned = "" if node.returns is None else f" -> {_annotation(node.returns)}"
+    line = f"{node.name}({', '.join(words)}){returned}"
+    if len(line) <= 110:
+        return line
+    return f"{node.name}(\n{''.join(f'    {word},' + chr(10) for word in words)}){returned}"
+
+
+def _arguments(given: ast.arguments) -> Iterator[str]:
+    positional = [*given.posonlyargs, *given.args]
+    defaults = [None] * (len(positional) - len(given.defaults)) + given.defaults
+    for argument, default in zip(positional, defaults, strict=True):
+        yield _argument(argument, default)
+    if given.vararg is not None:
+        yield f"*{_argument(given.vararg, None)}"
+    elif given.kwonlyargs:
+        yield "*"
+    for argument, default in zip(given.kwonlyargs, given.kw_defaults, strict=True):
+        yield _argument(argument, default)
+    if given.kwarg is not None:
+        yield f"**{_argument(given.kwarg, None)}"
+
+
+def _argument(argument: ast.arg, default: ast.expr | None) -> str:
+    type_ = "" if argument.annotation is None else f": {_annotation(argument.annotation)}"
+    value = "" if default is None else f"{' = ' if type_ else '='}{ast.unparse(default)}"
+    return f"{argument.arg}{type_}{value}"
+
+
+def _annotation(node: ast.expr) -> str:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ast.unparse(node)
+
+
+def _class_parts(source: Source) -> Iterator[str]:
+    node = source.node
+    assert isinstance(node, ast.ClassDef)
+    yield f"### {source.name}"
+    bases = [ast.unparse(base) for base in node.bases if ast.unparse(base) not in ("NamedTuple",)]
+    kind = f"`{source.module.__name__}.{node.name}`" + (f", a kind of `{', '.join(bases)}`" if bases else "")
+    yield f"{kind}. {prose(doc(node))}".rstrip()
+    parts = list(fields(source))
+    if parts:
+        yield table(("part", "type", "meaning"), parts)
+    for member in node.body:
+        if isinstance(member, ast.FunctionDef) and not member.name.startswith("_") and not _is_property(member):
+            yield f"```python\n.{_signature(member, of_class=True)}\n```"
+            yield prose(doc(member)) or "(not described)"
+
+
+def fields(source: Source) -> Iterator[tuple[str, str, str]]:
+    """The parts of a dataclass or named tuple, and properties. What is said of one stands behind it or below it."""
+    assert isinstance(source.node, ast.ClassDef)
+    body = source.node.body
+    for place, member in enumerate(body):
+        if isinstance(member, ast.AnnAssign) and isinstance(member.target, ast.Name):
+            said = source.lines[(member.end_lineno or 1) - 1].encode()[member.end_col_offset or 0 :].decode()
+            below = body[place + 1] if place + 1 < len(body) else None
+            if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
+                said = f"# {below.value.value}"
+            default = "" if member.value is None else f" = {_default(member.value)}"
+            if not member.target.id.startswith("_"):
+                yield (
+                    f"`{member.target.id}{default}`",
+                    f"`{_annotation(member.annotation)}`",
+                    prose(said.partition("#")[2]),
+                )
+    for member in body:
+        if isinstance(member, ast.FunctionDef) and not member.name.startswith("_") and _is_property(member):
+            returned = "" if member.returns is None else f"`{_annotation(member.returns)}`"
+            yield f"`{member.name}`", returned, prose(doc(member))
+
+
+def _default(node: ast.expr) -> str:
+    """Without what is said to the type checker alone."""
+    if isinstance(node, ast.Call) and ast.unparse(node.func) == "cast":
+        return ast.unparse(node.args[1])
+    return ast.unparse(node)
+
+
+def _is_property(node: ast.FunctionDef) -> bool:
+    return any(ast.unparse(decorator) in ("property", "cached_property") for decorator in node.decorator_list)
+
+
+def _types_used(written: list[Source]) -> list[Source]:
+    """Classes of this package that the public names give or take, and what those give, each once."""
+    known = {source.node.name for source in written if isinstance(source.node, ast.ClassDef)}
+    found: list[Source] = []
+    waiting = list(written)
+    while waiting:
+        source = waiting.pop(0)
+        for name in _names_in_types(source.node):
+            value = None if name in known else _resolve(name, source.module)
+            if inspect.isclass(value) and value.__module__.startswith("nram") and not name.startswith("_"):
+                known.add(name)
+                found.append(Source.of(name, value))
+                waiting.append(found[-1])
+    return sorted(found, key=lambda source: source.name.lower())
+
+
+def _names_in_types(node: ast.AST) -> list[str]:
+    """Names in the annotations of a function, or of what is public in a class."""
+    if isinstance(node, ast.FunctionDef):
+        given = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+        types = [
+            annotation for annotation in (*(one.annotation for one in given), node.returns) if annotation is not None
+        ]
+        return [
+            inner.id for one in types for inner in ast.walk(ast.parse(_annotation(one))) if isinstance(inner, ast.Name)
+        ]
+    if not isinstance(node, ast.ClassDef):
+        return []
+    names = []
+    for member in node.body:
+        if isinstance(member, ast.FunctionDef) and not member.name.startswith("_"):
+            names += _names_in_types(member)
+        elif isinstance(member, ast.AnnAssign):
+            inside = ast.walk(ast.parse(_annotation(member.annotation)))
+            names += [inner.id for inner in inside if isinstance(inner, ast.Name)]
+    return names
+
+
+def _resolve(name: str, module: ModuleType) -> Any:
+    """What a name in an annotation means, also if it is imported for the type checker alone."""
+    if hasattr(module, name):
+        return getattr(module, name)
+    for node in ast.walk(ast.parse(inspect.getsource(module))):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("nram"):
+            for alias in node.names:
+                if (alias.asname or alias.name) == name:
+                    return getattr(importlib.import_module(node.module), alias.name, None)
+    return None

@@ -1,0 +1,98 @@
+"""Makes the files of examples that docs/examples/README.md tells of, as a user of nram might: by plain Python.
+
+python examples/files/make_examples.py FOLDER
+
+Each problem gives a memory before, the memory after, and the cells that are asked for. These are named, because an
+answer may be what stood there before, and by default only cells that change are asked for.
+"""
+
+import json
+import sys
+from pathlib import Path
+from random import Random
+
+SIZES = range(1, 11)
+OF_EACH_SIZE = 8
+
+
+def array_length(rng, n, room):
+    """The number of elements goes to cell 0."""
+    values = [rng.randint(1, n + 1) for _ in range(n)]
+    rest = [0] * (room + 1)
+    return [0, *values, *rest], [n, *values, *rest], [0]
+
+
+def add_to_all(rng, n, room):
+    """The number in cell 0 is added to every element of the array behind it."""
+    k = rng.randint(1, 3)
+    values = [rng.randint(1, n + room + 1) for _ in range(n)]
+    rest = [0] * (room + 4)
+    return [k, *values, *rest], [k, *(value + k for value in values), *rest], list(range(1, n + 1))
+
+
+def prefix_sums(rng, n, room):
+    """Every element becomes the sum of those up to it."""
+    values = [rng.randint(1, 2) for _ in range(n)]
+    rest = [0] * (n + room + 1)
+    return [*values, *rest], [*(sum(values[: i + 1]) for i in range(n)), *rest], list(range(n))
+
+
+def shift_left(rng, n, room):
+    """Every element takes the place of the one before it; the first is lost, and 0 follows the last."""
+    values = [rng.randint(1, n + room + 1) for _ in range(n)]
+    rest = [0] * (room + 2)
+    return [*values, *rest], [*values[1:], 0, *rest], list(range(n))
+
+
+def distance(rng, n, room):
+    """How far the numbers in the first two cells lie apart goes to the third."""
+    a, b = rng.randint(1, n + room + 2), rng.randint(1, n + room + 2)
+    rest = [0] * (n + room)
+    return [a, b, 0, *rest], [a, b, abs(a - b), *rest], [2]
+
+
+def contains(rng, n, room):
+    """1 goes to cell 0 if the value there is among the elements behind it, and else 0."""
+    values = [rng.randint(1, n + room + 1) for _ in range(n)]
+    wanted = rng.choice(values) if rng.random() < 0.5 else rng.randint(1, n + room + 1)
+    rest = [0] * (room + 1)
+    return [wanted, *values, *rest], [int(wanted in values), *values, *rest], [0]
+
+
+def linked_list(rng, n, room, largest):
+    """A memory with n nodes (next, value) at random addresses and the first one's address in cell 0; the values."""
+    nodes = [2 + place + before for before, place in enumerate(sorted(rng.sample(range(n + room), n)))]
+    rng.shuffle(nodes)
+    values = [rng.randint(1, largest) for _ in nodes]
+    memory = [nodes[0], *[0] * (1 + 2 * n + room)]
+    for node, following, value in zip(nodes, [*nodes[1:], 0], values, strict=True):
+        memory[node : node + 2] = following, value
+    return memory, values
+
+
+def list_last(rng, n, room):
+    """The value of a linked list's last node goes to cell 1."""
+    memory, values = linked_list(rng, n, room, largest=n + 2)
+    return memory, [memory[0], values[-1], *memory[2:]], [1]
+
+
+def list_sum(rng, n, room):
+    """The sum of a linked list's values goes to cell 1."""
+    memory, values = linked_list(rng, n, room, largest=2)
+    return memory, [memory[0], sum(values), *memory[2:]], [1]
+
+
+PROBLEMS = (array_length, add_to_all, prefix_sums, shift_left, distance, contains, list_last, list_sum)
+
+
+def lines_of(problem):
+    rng = Random(problem.__name__)
+    for n in SIZES:
+        for room in range(OF_EACH_SIZE):
+            before, after, cells = problem(rng, n, room)
+            yield json.dumps({"input": before, "output": after, "cells": cells})
+
+
+if __name__ == "__main__":
+    for problem in PROBLEMS:
+        (Path(sys.argv[1]) / f"{problem.__name__}.jsonl").write_text("\n".join(lines_of(problem)) + "\n")

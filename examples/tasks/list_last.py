@@ -1,0 +1,60 @@
+"""The last element of a linked list: a task of one's own, in one file.
+
+nram sample examples/tasks/list_last.py
+nram search examples/tasks/list_last.py
+"""
+
+from nram.tasks import StepLimit, Task
+
+
+def sample_input(rng, n, memory_size):
+    # Nodes of two cells that do not overlap: n different places among those that would be left if each took one.
+    places = sorted(rng.sample(range(memory_size - 2 - n), n))
+    nodes = [2 + place + before for before, place in enumerate(places)]
+    rng.shuffle(nodes)
+    memory = [0] * memory_size
+    memory[0] = nodes[0]
+    for node, following in zip(nodes, [*nodes[1:], 0], strict=True):
+        memory[node : node + 2] = following, rng.randrange(1, memory_size)
+    return memory
+
+
+def oracle(memory):
+    node = memory[0]
+    while memory[node]:
+        node = memory[node]
+    return [memory[0], memory[node + 1], *memory[2:]], [1]
+
+
+def symbolic(n, memory_size):
+    import z3
+
+    from nram.tasks import SymbolicCase
+
+    nodes = [z3.Int(f"node{i}") for i in range(n)]
+    values = [z3.Int(f"value{i}") for i in range(n)]
+    cells = [(0, nodes[0]), (1, 0)]
+    for node, following, value in zip(nodes, [*nodes[1:], 0], values, strict=True):
+        cells += [(node, following), (node + 1, value)]
+    yield SymbolicCase(
+        shape="",
+        cells=tuple(cells),
+        assumptions=(
+            *(z3.And(node >= 2, node + 2 <= memory_size) for node in nodes),
+            *(z3.And(value >= 1, value < memory_size) for value in values),
+            *(z3.Or(a + 2 <= b, b + 2 <= a) for i, a in enumerate(nodes) for b in nodes[:i]),
+        ),
+        expected=((1, values[-1]),),
+    )
+
+
+TASK = Task(
+    name="list_last",
+    summary="Given the head of a linked list, return the value of its last node.",
+    layout="head, 0, then n nodes (next, value) at random addresses; the value of the last goes to cell 1",
+    step_limit=StepLimit(2, 6),
+    least_memory=lambda n: 2 + 2 * n,
+    sample_input=sample_input,
+    oracle=oracle,
+    symbolic=symbolic,
+)

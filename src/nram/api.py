@@ -1,0 +1,312 @@
+"""The verbs of the command line as functions: search, learn, train, extract, trace, compile. `nram` exports them.
+
+Each is quiet and returns what it made. JAX is imported by `train` and `extract` alone, and by `learn` where it trains.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from nram.errors import UsageError
+from nram.files import write_atomically
+from nram.modules import Module, select_modules
+from nram.programs.ir import CONSTANTS, Program
+from nram.tasks import get_task
+from nram.tasks.base import Instance, Task
+
+if TYPE_CHECKING:
+    from nram.learning.learner import Learned
+    from nram.learning.learner import Method as LearningMethod
+    from nram.pictures.trace_records import Trace
+    from nram.programs.extract.from_run import Form as ExtractedForm
+    from nram.programs.native.aot import Files
+    from nram.programs.native.aot import Form as CompiledForm
+    from nram.search.engine import Outcome
+    from nram.search.structure import Structure
+    from nram.training.trainer import Report as TrainingReport
+
+PathLike: TypeAlias = str | os.PathLike[str]
+Example: TypeAlias = Instance | Mapping[str, Any] | tuple[Sequence[int], Sequence[int]]
+"""A drawn instance, an object as in a file of examples, or a pair: the memory before and after."""
+
+CHAINS_OF_ONE_STRUCTURE = 4  # in a round, as `nram search` has it, so that the same seed finds the same
+
+
+# ---- search
+
+
+def find_program(
+    source: PathLike | Task | Sequence[Instance],
+    *,
+    seconds: float = 60.0,
+    seed: int = 0,
+    workers: int | None = None,
+    registers: int | None = None,
+    repeats: int | None = None,
+    states: int | None = None,
+    modules: Sequence[str | Module] | None = None,
+    start: Program | None = None,
+) -> Outcome:
+    """Search for a program, without a network, as `nram search` does.
+
+    `source` is a task (an object, a name or a file) or examples (a list of instances, or a JSONL file). Without
+    `registers`, `repeats` and `states` small structures are tried first. With any of them only programs of that
+    structure are: with 3 registers, each module once and one state where nothing is said. `modules` are those of a
+    row in their order, by name, by file or as objects. `start` is a program to be repaired.
+
+    The outcome has `program`, which is None if none was found, the nearest to it as `best`, and `seconds`. A program
+    for a task was right on fresh instances, larger ones among them. `nram.verify` says more of it.
+    """
+    from nram.search import find_program as search
+    from nram.search.for_task import source_of
+
+    given = os.fspath(source) if isinstance(source, os.PathLike) else source
+    task, _ = source_of(given, seed)
+    outcome = search(
+        given if task is None else task,
+        seconds=seconds,
+        seed=seed,
+        workers=workers,
+        structures=_structures(registers, repeats, states, modules),
+        start=start,
+    )
+    name = task.name if task is not None else Path(given).stem if isinstance(given, str) else "found"
+
+    def with_card(program: Program | None) -> Program | None:
+        return program and replace(
+            program,
+            name=name,
+            task=None if task is None else task.name,
+            origin="searched" if start is None else "repaired",
+            limit=None if task is None else task.step_limit,
+            made=(
+                ("seed", str(seed)),
+                ("structure", str(outcome.structure)),
+                ("candidates", str(outcome.state.candidates)),
+                ("date", time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())),
+            ),
+        )
+
+    return replace(outcome, program=with_card(outcome.program), best=with_card(outcome.best))
+
+
+def _structures(
+    registers: int | None, repeats: int | None, states: int | None, modules: Sequence[str | Module] | None
+) -> list[Structure] | None:
+    """What to look at; None: the usual."""
+    from nram.search.schedule import STRUCTURES
+    from nram.search.structure import Structure
+
+    usual = (registers, repeats, states) == (None, None, None)
+    if usual and modules is None:
+        return None
+    structure = Structure(registers or 3, repeats or 1, states or 1)
+    chosen = STRUCTURES if usual else (structure,) * CHAINS_OF_ONE_STRUCTURE
+    if modules is None:
+        return list(chosen)
+    names = tuple(module.name for module in select_modules(_name_of(module) for module in modules))
+    if all(name in CONSTANTS for name in names):
+        raise UsageError("the modules are constants alone, which are always there: add others")
+    return [replace(structure, modules=names) for structure in chosen]
+
+
+def _name_of(module: str | Module) -> str:
+    return module.name if isinstance(module, Module) else module
+
+
+# ---- a file of examples
+
+
+def learn(
+    examples: PathLike | Iterable[Example],
+    out: PathLike | None = None,
+    *,
+    budget: float = 300.0,
+    seed: int = 0,
+    method: LearningMethod = "both",
+    workers: int | None = None,
+    resume: bool = False,
+) -> Learned:
+    """Learn a program from examples within `budget` seconds, as `nram learn` does: by search, then by training.
+
+    `examples` is a file, JSONL or CSV, or the examples themselves, which are then written to `examples.jsonl` in the
+    folder `out`, where program, picture and report go too (default: `learned/NAME`).
+
+    The result prints as a report. It has `found`, true only if `program` is exact on every example, those held out
+    included, and `judgement`.
+    """
+    from nram.learning.examples import read_examples
+    from nram.learning.learner import Request
+    from nram.learning.learner import learn as learn_request
+    from nram.learning.watch import Watch
+
+    if not budget > 0:
+        raise UsageError(f"budget is {budget:g}, which leaves no time: give seconds above 0")
+    if isinstance(examples, str | os.PathLike):
+        file = Path(examples)
+        folder = Path("learned", file.stem) if out is None else Path(out)
+    else:
+        folder = Path("learned", "examples") if out is None else Path(out)
+        file = _written(examples, folder / "examples.jsonl")
+    request = Request(
+        read_examples(file), folder, budget=budget, seed=seed, method=method, workers=workers, resume=resume
+    )
+    return learn_request(request, Watch())
+
+
+def _written(examples: Iterable[Example], file: Path) -> Path:
+    """The examples as a file, which is left alone if it holds others."""
+    content = "".join(json.dumps(_line(example)) + "\n" for example in examples).encode()
+    if file.exists() and file.read_bytes() != content:
+        raise UsageError(f"{file} holds other examples: choose another folder for out")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot make the folder {file.parent}: {error.strerror}; choose another for out") from None
+    write_atomically(file, content)
+    return file
+
+
+def _line(example: Example) -> dict[str, Any]:
+    if isinstance(example, Instance):
+        return example.as_dict()
+    if isinstance(example, Mapping):
+        return dict(example)
+    before, after = example
+    return {"input": list(before), "output": list(after)}
+
+
+# ---- training and extraction
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished training run."""
+
+    path: Path
+    """Its folder."""
+    result: Mapping[str, Any]
+    """What `nram train --json` prints."""
+
+    @property
+    def perfect(self) -> int:
+        """Members that were perfect when they were examined: soft and hard, under every limit, and at n = 50."""
+        return self.result["perfect_members"]
+
+
+def train(
+    task: PathLike | Task,
+    out: PathLike | None = None,
+    *,
+    seed: int | None = None,
+    settings: Mapping[str, Any] | None = None,
+    device: Literal["auto", "cpu", "gpu"] = "auto",
+    resume: bool = False,
+    on_report: Callable[[TrainingReport], None] = lambda report: None,
+) -> Run:
+    """Train a population of machines on a task, as `nram train` does; minutes on a CPU.
+
+    `task` is a name, a file, or a task that was made known by `nram.register`. `settings` are laid over its recipe:
+    `{"registers": 3, "machine.hidden": 32}`; `nram train TASK --set help` lists them. The run goes to `out`
+    (default: `runs/TASK-SEED`). `resume` goes on with what is there. `on_report` is told how it stands now and then.
+    """
+    from nram.training.run_folder import RunFolder
+    from nram.training.settings import load_config
+
+    overrides = [f"{key}={json.dumps(value)}" for key, value in (settings or {}).items()]
+    name = _known_name(task)
+    config = load_config(name, overrides=overrides, seed=seed)
+    folder = RunFolder(Path("runs", f"{config.task_name}-{config.seed}") if out is None else Path(out))
+    if resume and folder.exists:
+        folder = RunFolder.open(folder.path)
+        folder.require_same(config)
+    else:
+        folder.require_new()
+    result = folder.result if folder.exists else None
+    if result is None:
+        from nram.runtime import device_name, prepare_devices
+        from nram.training.footprint import check_fits
+        from nram.training.trainer import train as train_run
+
+        devices = prepare_devices(device)
+        check_fits(config, devices)
+        if not folder.exists:
+            words = ["train", name, "--seed", str(config.seed)]
+            words += [word for override in overrides for word in ("--set", override)]
+            folder = RunFolder.create(folder.path, config, words, device_name(devices))
+        with folder.locked():
+            result = train_run(folder, config, devices, on_report=on_report)
+    return Run(folder.path, result)
+
+
+def _known_name(task: PathLike | Task) -> str:
+    """What a run's configuration calls the task: it must be found again by it."""
+    if not isinstance(task, Task):
+        return os.fspath(task)
+    try:
+        if get_task(task.name) is task:
+            return task.name
+    except UsageError:
+        pass
+    raise UsageError(
+        f"a run names its task and does not hold it: pass the path of the file of {task.name!r}, or make it known "
+        "first with nram.register(task)"
+    )
+
+
+def extract(run: Run | PathLike, member: int = 0, form: ExtractedForm = "task") -> Program:
+    """The program of a trained member of a run, 0 the best, as `nram extract` makes it.
+
+    `form` tells how much it is simplified: for the inputs of the run's task ('task'), with the same meaning on every
+    memory ('every-input'), or not at all ('raw').
+    """
+    from nram.training.run_folder import RunFolder
+
+    folder = RunFolder.open(run.path if isinstance(run, Run) else Path(run))
+    folder.member_file(member)  # a refusal need not wait for JAX
+    from nram.programs.extract.from_run import extract_run
+    from nram.runtime import prepare_devices
+
+    prepare_devices("cpu")
+    return extract_run(folder, member, form).program
+
+
+# ---- what one does with a program
+
+
+def trace(
+    program: Program, start: Instance | Sequence[int], max_steps: int | None = None, memory_size: int | None = None
+) -> Trace:
+    """Run a program step by step on a memory, or on an instance of a task, and keep what happened.
+
+    The trace prints as a table and is a picture in a notebook. On an instance it also says whether the end is right.
+    """
+    from nram.pictures.trace_records import record_trace
+
+    if not isinstance(start, Instance):
+        return record_trace(program, start, max_steps, memory_size)
+    if memory_size is not None:
+        raise UsageError("an instance has its memory: draw it with another memory_size instead")
+    if max_steps is None and program.needs_limit:
+        max_steps = start.steps
+    return record_trace(program, start.input, max_steps, instance=start)
+
+
+def compile_program(
+    program: Program, out: PathLike | None = None, *, form: CompiledForm | None = None, name: str | None = None
+) -> Files:
+    """Write a program as a file for C, with its header beside it, as `nram compile` does.
+
+    `form` is 'object', 'shared' (which needs a C compiler to link it), 'c' or 'llvm'; by default what the ending of
+    `out` tells, and else an object file. `name` is that of the C function. In Python nothing need be compiled
+    beforehand: `Program.run` is machine code already.
+    """
+    from nram.programs.native.aot import compile_program as compile_to_file
+
+    return compile_to_file(program, form, None if out is None else Path(out), name)

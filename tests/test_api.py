@@ -1,0 +1,231 @@
+"""The names that `nram` exports: the whole way of a program, as a notebook goes it."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from xml.etree import ElementTree
+
+import pytest
+
+import nram
+from nram.programs.ir import Operation, Output, Program, Register, Row
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+# Three modules are enough for access, and a machine of them compiles in seconds.
+SMALL = {
+    "batch": 4,
+    "validation": 8,
+    "check_every": 20,
+    "registers": 1,
+    "hidden": 4,
+    "modules": ["READ", "INC", "WRITE"],
+    "stages": [{"max_complexity": 2, "steps": 20, "population": 2}],
+}
+
+
+def a_task(name: str) -> nram.Task:
+    """The number in cell 1, doubled, goes to cell 0."""
+    return nram.Task(
+        name=name,
+        summary="Twice a number.",
+        layout="0, x, 0; 2x goes to cell 0",
+        step_limit=nram.StepLimit(1, 4),
+        least_memory=lambda n: 2 * n + 3,
+        sample_input=lambda rng, n, M: [0, rng.randrange(1, (M + 1) // 2), *[0] * (M - 2)],
+        oracle=lambda memory: ([2 * memory[1], *memory[1:]], [0]),
+    )
+
+
+@pytest.fixture(scope="module")
+def found() -> Program:
+    outcome = nram.find_program("access", seconds=120, workers=1)
+    assert outcome.program is not None
+    return outcome.program
+
+
+# ---- the names
+
+
+def test_importing_nram_imports_neither_jax_nor_numpy():
+    code = "import sys, nram; sys.exit(any(name in sys.modules for name in ('jax', 'numpy', 'numba', 'nram.tasks')))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_verifying_tracing_and_calling_a_program_leave_jax_alone():
+    code = """
+import sys, nram
+program = nram.load_program("access@searched")
+report = nram.verify(program, budget=1, largest=50)
+assert report.right and nram.trace(program, [1, 2, 2])._repr_svg_() and program.run([0, 2, 2]).halted
+sys.exit('jax' in sys.modules)
+"""
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_every_name_is_there_listed_and_explained():
+    assert set(nram.__all__) <= set(dir(nram))
+    for name in nram.__all__:
+        value = getattr(nram, name)
+        assert name == "__version__" or inspect.getdoc(value)
+    with pytest.raises(AttributeError, match="no attribute 'find_programme'"):
+        nram.find_programme  # noqa: B018
+
+
+# ---- search
+
+
+def test_a_searched_program_has_its_card_and_is_right(found):
+    assert (found.name, found.task, found.origin) == ("access", "access", "searched")
+    assert found.limit == nram.get_task("access").step_limit
+    assert dict(found.made)["seed"] == "0"
+    report = nram.verify(found, budget=2, largest=200)
+    assert report.verdict == "right under every limit"
+
+
+def test_a_task_made_in_a_notebook_and_a_module_made_there_are_searched_with():
+    module = nram.register_module(
+        nram.Module(
+            name="TWICE-API",
+            arguments=("x",),
+            integer=lambda M, x: 2 * x % M,
+            emit=lambda to, x: to.multiply(x, to.number(2)),
+        )
+    )
+    outcome = nram.find_program(a_task("twice"), registers=1, modules=["READ", module, "WRITE"], workers=1)
+    assert outcome.program is not None and str(outcome.structure) == "R1 x1"
+    assert [module.name for module in outcome.program.modules] == ["READ", "TWICE-API", "WRITE"]
+    assert outcome.program.run([0, 3, 0, 0, 0, 0, 0]).memory[0] == 6
+
+
+def test_modules_that_are_constants_alone_are_refused():
+    with pytest.raises(nram.UsageError, match="constants alone"):
+        nram.find_program("access", modules=["ZERO", "ONE"])
+
+
+# ---- examples
+
+
+def test_pairs_become_a_program_a_report_and_a_file(tmp_path: Path):
+    pairs = [([x, *[0] * room], [2 * x, *[0] * room]) for room in range(4, 10) for x in range(1, room // 2 + 1)]
+    learned = nram.learn(pairs, tmp_path / "out", budget=60, workers=1)
+    assert learned.found and learned.program is not None
+    assert learned.program.run([30, *[0] * 70]).memory[0] == 60
+    assert "FOUND, searched" in str(learned) and "Nothing beyond these examples is proven" in str(learned)
+    lines = (tmp_path / "out" / "examples.jsonl").read_text().splitlines()
+    assert json.loads(lines[0]) == {"input": [1, 0, 0, 0, 0], "output": [2, 0, 0, 0, 0]}
+    with pytest.raises(nram.UsageError, match="holds other examples: choose another folder"):
+        nram.learn(pairs[1:], tmp_path / "out")
+    again = nram.learn(pairs, tmp_path / "out", resume=True)  # finished: nothing is searched again
+    assert again.found and again.search is None
+
+
+def test_instances_and_objects_are_examples_too(tmp_path: Path):
+    task = nram.get_task("access")
+    instances = [one for n in (1, 2, 3) for one in task.sample(n, 3, seed=n)]
+    broken = {"input": [1, 2, 3, 4], "output": [9, 2, 3, 4]}
+    with pytest.raises(nram.UsageError, match="line 10") as refusal:
+        nram.learn([*instances, broken], tmp_path)
+    assert "output" in str(refusal.value)
+    with pytest.raises(nram.UsageError, match="leaves no time"):
+        nram.learn(instances, tmp_path, budget=0)
+
+
+# ---- training
+
+
+def test_a_run_is_trained_extracted_and_found_finished(tmp_path: Path):
+    reports = []
+    run = nram.train("access", tmp_path / "run", seed=3, settings=SMALL, device="cpu", on_report=reports.append)
+    assert reports[-1].step == 20 and run.result["seed"] == 3 and run.perfect <= run.result["examined_members"]
+    program = nram.extract(run)
+    assert (program.task, program.origin) == ("access", "trained")
+    assert dict(program.made)["command"].startswith("nram train access --seed 3 --set batch=4")
+    assert nram.extract(tmp_path / "run", form="raw").rows >= program.rows
+    again = nram.train("access", tmp_path / "run", seed=3, settings=SMALL, resume=True)
+    assert again.result == run.result
+    with pytest.raises(nram.UsageError, match="another configuration"):
+        nram.train("access", tmp_path / "run", seed=4, settings=SMALL, resume=True)
+    with pytest.raises(nram.UsageError, match="holds a run already"):
+        nram.train("access", tmp_path / "run", seed=3, settings=SMALL)
+
+
+def test_a_task_that_a_run_would_not_find_again_is_refused(tmp_path: Path):
+    with pytest.raises(nram.UsageError, match="nram.register"):
+        nram.train(a_task("unheard-of"), tmp_path / "run")
+    impostor = replace(nram.get_task("copy"), summary="Something else.")
+    with pytest.raises(nram.UsageError, match="nram.register"):
+        nram.train(impostor, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+# ---- pictures
+
+
+def words_of(picture: str | None) -> list[str]:
+    assert picture is not None
+    return [element.text or "" for element in ElementTree.fromstring(picture).iter(f"{SVG}text")]
+
+
+def test_a_program_shows_its_circuits(found):
+    words = words_of(found._repr_svg_())
+    assert "READ" in words and "WRITE" in words and "access" in words
+
+
+def test_a_program_too_large_for_a_picture_shows_none():
+    operations = [Operation("INC", (Output(i - 1) if i else Register(0),)) for i in range(200)]
+    program = Program(("r1",), ((Row((None,), tuple(operations), (Output(199),), halt=True),),))
+    assert program._repr_svg_() is None and "INC" in str(program)
+
+
+def test_a_trace_shows_every_step_and_the_verdict(found):
+    (instance,) = nram.get_task("access").sample(4, 1, seed=1, memory_size=9)
+    trace = nram.trace(found, instance)
+    words = words_of(trace._repr_svg_())
+    for step in trace.steps:
+        assert step.reads_in_words in words and step.writes_in_words in ("", *words)
+    assert "right: the output cell is as expected" in words and "end" in words
+    for value in instance.input:
+        assert words.count(str(value)) >= 1
+    assert "right: the output cell is as expected" in str(trace)
+
+
+def test_a_trace_tells_what_is_wrong_and_what_is_left_out():
+    program = nram.load_program("copy")
+    (instance,) = nram.get_task("copy").sample(60, 1, seed=0, memory_size=200)
+    words = words_of(nram.trace(program, instance)._repr_svg_())
+    assert any(word.startswith("left out: ") and "cells" in word and "steps" in word for word in words)
+    wrong = replace(instance, output=[0] * 200)
+    assert any(word.startswith("WRONG in 60 of 60") for word in words_of(nram.trace(program, wrong)._repr_svg_()))
+    with pytest.raises(nram.UsageError, match="an instance has its memory"):
+        nram.trace(program, instance, memory_size=300)
+
+
+def test_no_name_breaks_a_picture(found):
+    hostile = replace(found, name="</title><script>alert(1)</script> & more")
+    for picture in (hostile._repr_svg_(), nram.trace(hostile, [1, 2, 2])._repr_svg_()):
+        assert picture is not None and "<script>" not in picture
+        ElementTree.fromstring(picture)
+
+
+# ---- machine code
+
+
+def test_a_program_is_written_for_c(found, tmp_path: Path):
+    files = nram.compile_program(found, tmp_path / "access.c", name="read_at")
+    assert files.form == "c" and "read_at(" in files.out.read_text() and files.header.is_file()
+
+
+def test_the_native_call_agrees_with_the_oracle(found):
+    task, rng = nram.get_task("access"), Random(2)
+    for n in (1, 7, 1000):
+        (instance,) = task.sample(n, 1, seed=rng.randrange(1000))
+        assert found.run(instance.input).memory[0] == instance.output[0]
