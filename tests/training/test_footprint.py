@@ -1,6 +1,7 @@
 """What a stage needs is known before it starts; what does not fit at once is split, or refused with what to change."""
 
 from dataclasses import replace
+from math import prod
 from types import SimpleNamespace
 
 import jax
@@ -8,9 +9,12 @@ import numpy as np
 import pytest
 
 from nram.errors import UsageError
+from nram.machine.gpu.frame import buffer_shapes, given
+from nram.machine.gpu.shape import WarpShape
 from nram.training import footprint
 from nram.training.config import MachineConfig, StageConfig, TrainConfig
 from nram.training.footprint import check_fits, members_at_once, stage_bytes
+from nram.training.kernels import chosen_kernel
 from nram.training.population import mapped
 
 STAGE = StageConfig(3, 10, 12, step_slack=1)
@@ -44,6 +48,15 @@ def test_a_cpu_trains_one_member_at_a_time_and_a_kernel_needs_less_memory(monkey
     by_kernel = stage_bytes(larger, STAGE, devices, 1)
     monkeypatch.setenv("NRAM_PLAIN", "1")
     assert 0 < by_kernel < stage_bytes(larger, STAGE, devices, 1)
+
+
+def test_all_that_the_kernel_of_a_gpu_returns_is_counted():
+    config = replace(CONFIG, batch=256)  # many blocks, each with its part of the gradient
+    shape = chosen_kernel(config, STAGE, gpu(1)).shape
+    assert isinstance(shape, WarpShape)
+    results = list(buffer_shapes(shape).values())[given(shape) :]
+    one_more = stage_bytes(config, STAGE, gpu(1), 2) - stage_bytes(config, STAGE, gpu(1), 1)
+    assert one_more >= 4 * sum(prod(result) for result in results)
 
 
 def test_a_split_population_gives_what_an_undivided_one_gives():

@@ -29,7 +29,7 @@ CONFIG = load_config(
     overrides=[
         *("registers=2", "hidden=8", 'modules=["READ","INC","WRITE"]', "noise=0.001..0.1"),
         *("max_complexity=2", "population=4", "step_slack=1", "batch=4", "validation=8"),
-        *("check_every=30", "steps=40", "stop_at=0"),
+        *("check_every=30", "steps=40", "stop_at=0", "cull=0.5", "islands=2", "patience=1"),
     ],
 )  # the stages are alike, so that there is one program to compile
 REPORTS = [(0, 25), (0, 30), (0, 40), (1, 25), (1, 30), (1, 40)]  # (stage, step)
@@ -41,11 +41,11 @@ def quick_runs():
     """A checkpoint at every chance, and compiled programs that all the runs of this file share."""
 
     def remember(function):
-        kept = lru_cache(lambda config, stage, devices: function(config, stage, list(devices)))
-        return lambda config, stage, devices: kept(config, stage, tuple(devices))
+        kept = lru_cache(lambda config, stage, devices, *kernel: function(config, stage, list(devices), *kernel))
+        return lambda config, stage, devices, *kernel: kept(config, stage, tuple(devices), *kernel)
 
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("compile_training", "compile_validation"):
+        for name in ("compile_training", "compile_validation", "compile_fit"):
             patch.setattr(trainer, name, remember(getattr(trainer, name)))
         patch.setattr(trainer, "init_population", lru_cache(trainer.init_population))
         patch.setattr(trainer, "CHECKPOINT_SECONDS", 0)

@@ -63,7 +63,8 @@ class StageConfig:
     keep: int | None = None  # how many of the stage before are cloned; None: a quarter of the population
     cull: float = 0.0  # share of the members that clones of the best replace at every check
     forget: float = 1.0  # wires that such a clone draws anew, on average
-    stop_fit: int = 0  # end the stage once so many members make no error on fresh examples of it; 0: never
+    islands: int = 1  # groups of members that are culled and cloned each by itself
+    patience: int = 0  # checks without progress after which an island starts anew; 0: never
     stop_at: int = 0  # end the stage once so many members are perfect on the validation set; 0: never
 
     @property
@@ -164,7 +165,11 @@ def problems_of(config: TrainConfig) -> list[str]:
             )
         need(0 <= stage.cull <= 0.5, f"{where}.cull is {stage.cull}: it must lie between 0 and 0.5")
         need(stage.forget >= 0, f"{where}.forget is {stage.forget}: it must not be negative")
-        need(stage.stop_fit >= 0, f"{where}.stop_fit is {stage.stop_fit}: it must not be negative")
+        need(stage.patience >= 0, f"{where}.patience is {stage.patience}: it must not be negative")
+        need(
+            stage.islands >= 1 and stage.population % max(stage.islands, 1) == 0,
+            f"{where}.islands is {stage.islands}: it must divide the population of {stage.population}",
+        )
         need(stage.stop_at >= 0, f"{where}.stop_at is {stage.stop_at}: it must not be negative")
         need(stage.kept >= 1, f"{where}.keep is {stage.keep}: at least 1 is needed")
         need(stage.step_slack >= 0, f"{where}.step_slack is {stage.step_slack}: it must not be negative")

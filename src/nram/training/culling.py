@@ -2,6 +2,7 @@
 
 Gradient descent improves a circuit where it is nearly right; what it cannot do is leave one that is stuck. A clone
 that draws one wire anew and keeps the rest is the neighbour of a good circuit, and is then trained like any other.
+Islands keep the population from becoming all of one kind: members give way to clones from their own island alone.
 """
 
 from __future__ import annotations
@@ -17,26 +18,23 @@ import numpy as np
 
 from nram.runtime import Device
 from nram.training.config import StageConfig, TrainConfig
+from nram.training.evaluation import Score
 from nram.training.footprint import members_at_once
 from nram.training.kernels import Kernel, kernel_of
-from nram.training.member import batch_outcomes, wiring_of
-from nram.training.population import Population, mapped
+from nram.training.member import Island, batch_outcomes, wiring_of
+from nram.training.population import Population, init_population, mapped
 from nram.training.selection import jittered
 
+PROGRESS = 0.01  # less is none
 BATCHES = 4  # of fresh examples, the same for all members
 _STREAM = 8_000_000  # of keys that no training step and no trial uses
 
 
 class Fit(NamedTuple):
-    """How members do on fresh examples of the stage, of all its complexities alike."""
+    """How members do as soft machines on fresh examples of the stage, of all its complexities alike."""
 
     error: np.ndarray
     loss: np.ndarray
-
-    @property
-    def solved(self) -> int:
-        """Members without an error."""
-        return int(np.sum(self.error == 0))
 
 
 def compile_fit(config: TrainConfig, stage: StageConfig, devices: list[Device], kernel: Kernel | None = None):
@@ -62,23 +60,56 @@ def compile_fit(config: TrainConfig, stage: StageConfig, devices: list[Device], 
     return fit
 
 
-def cull(config: TrainConfig, stage_index: int, step: int, population: Population, fit: Fit) -> Population:
-    """The population with its worst members replaced."""
+def cull(
+    config: TrainConfig, stage_index: int, step: int, population: Population, fit: Fit, score: Score
+) -> Population:
+    """The population after a check: in every island the worst members are replaced, and an island that has made no
+    progress for too long starts anew.
+
+    What counts is the soft error at the size of training plus the hard error at up to twice the size, half of the
+    time with twice the steps: a member that has learned the examples by heart gives way to one that goes further.
+    """
     stage = config.stages[stage_index]
-    count = int(stage.cull * stage.population)
-    order = np.lexsort((np.where(np.isfinite(fit.loss), fit.loss, np.inf), fit.error))
-    best, worst = order[:count], order[len(order) - count :]
-    places = np.arange(stage.population)
-    places[worst] = best
-    chosen = jax.tree.map(lambda leaf: np.asarray(leaf)[places], population)
-    replaced = np.isin(np.arange(stage.population), worst)
-    words = f"culling {config.seed} {stage_index} {step}"
-    hyper = jittered(config.hyper, chosen.hyper, ~replaced, config.jitter, words)
-    members = chosen.members
-    progress = members.progress._replace(error=np.where(replaced, np.float32(1), members.progress.error))
+    standing = fit.error + score.error
+    standing = np.where(np.isfinite(standing), standing, np.inf)
+    order = np.lexsort((np.where(np.isfinite(fit.loss), fit.loss, np.inf), standing))
+    members = jax.tree.map(np.asarray, population.members)
+    island_of = np.arange(stage.population) * stage.islands // stage.population
+    record, stalled = members.island.record.copy(), members.island.stalled.copy()
+    places, fresh, worst = np.arange(stage.population), [], []
+    for number in range(stage.islands):
+        own = island_of == number
+        ranked = order[own[order]]
+        best, former = standing[ranked[0]], record[ranked[0]]
+        progress = best < former - PROGRESS
+        record[own] = min(best, former)
+        stalled[own] = 0 if progress or best == 0 else stalled[ranked[0]] + 1
+        if 0 < stage.patience <= stalled[ranked[0]]:
+            fresh.append(number)
+            continue
+        count = int(stage.cull * len(ranked))
+        replaced = ranked[len(ranked) - count :]
+        places[replaced] = ranked[:count]
+        worst.extend(replaced)
+    members = jax.tree.map(lambda leaf: leaf[places], members._replace(island=Island(record, stalled)))
+    hyper = jax.tree.map(lambda leaf: np.asarray(leaf)[places], population.hyper)
+    cloned = np.isin(np.arange(stage.population), worst)
+    hyper = jittered(config.hyper, hyper, ~cloned, config.jitter, f"culling {config.seed} {stage_index} {step}")
+    progress = members.progress._replace(error=np.where(cloned, np.float32(1), members.progress.error))
     rng = np.random.default_rng([config.seed, stage_index, step])
-    controller = _forgetful(config, members.controller, worst, stage.forget, rng)
-    return Population(members._replace(controller=controller, progress=progress), hyper)
+    controller = _forgetful(config, members.controller, np.array(worst, int), stage.forget, rng)
+    culled = Population(members._replace(controller=controller, progress=progress), hyper)
+    for number in fresh:
+        own = np.flatnonzero(island_of == number)
+        anew = init_population(config, len(own), (stage_index, step, number))
+        culled = jax.tree.map(partial(_put, own), culled, anew)
+    return culled
+
+
+def _put(places: np.ndarray, leaf: np.ndarray, new: Any) -> np.ndarray:
+    leaf = leaf.copy()
+    leaf[places] = new
+    return leaf
 
 
 def _forgetful(config: TrainConfig, controllers: Any, places: np.ndarray, wires: float, rng: np.random.Generator):

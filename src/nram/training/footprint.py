@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from nram.errors import UsageError
+from nram.machine.gpu.shape import WarpShape
 from nram.runtime import Device, available_bytes
 from nram.training.config import StageConfig, TrainConfig
 from nram.training.kernels import chosen_kernel
@@ -47,7 +48,8 @@ def _activation_bytes(config: TrainConfig, stage: StageConfig, devices: list[Dev
     """What the backward pass keeps of one member's batch."""
     kernel = chosen_kernel(config, stage, devices).shape
     if kernel is not None:
-        return kernel.workspace_scalars * FLOAT
+        parts = kernel.gradient_scalars if isinstance(kernel, WarpShape) else 0
+        return (kernel.workspace_scalars + parts) * FLOAT
     wiring, size = wiring_of(config.machine), config.memory_size(stage)
     writes = sum(module.memory == "writes" for module in wiring.modules)
     choices = 3 * wiring.wires * wiring.values  # logits, weights and their logarithms

@@ -42,6 +42,13 @@ class Hyper(NamedTuple):
     output_scale: Array
 
 
+class Island(NamedTuple):
+    """What a member knows of its island, the group of members that are culled together."""
+
+    record: Array  # the least error so far
+    stalled: Array  # checks since
+
+
 class Member(NamedTuple):
     """All that changes while a member trains."""
 
@@ -50,6 +57,7 @@ class Member(NamedTuple):
     step: Array  # steps of training behind it, through all stages
     progress: Progress
     skipped: Array  # updates left out because they were not finite
+    island: Island
 
 
 class StepReport(NamedTuple):
@@ -76,7 +84,8 @@ def init_member(config: TrainConfig, hyper: Hyper, key: Array) -> Member:
     )
     moments = optax.scale_by_adam().init(controller)  # pyright: ignore[reportArgumentType]
     level = max(config.curriculum.start, task.min_complexity)
-    return Member(controller, moments, jnp.int32(0), first_level(level), jnp.int32(0))
+    island = Island(jnp.float32(jnp.inf), jnp.int32(0))
+    return Member(controller, moments, jnp.int32(0), first_level(level), jnp.int32(0), island)
 
 
 def entropy_weight(hyper: Hyper, step: Array) -> Array:
@@ -229,6 +238,7 @@ def train_step(
         member.step + 1,
         keep(progress, member.progress),
         member.skipped + ~finite,
+        member.island,
     )
     return trained, StepReport(jnp.mean(outcomes.loss), jnp.mean(outcomes.error), 1 - wrong)
 

@@ -6,7 +6,7 @@ after another, and the population is split over as many CPU devices as there are
 """
 
 import random
-from functools import partial
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import jax
@@ -29,18 +29,24 @@ class Population(NamedTuple):
     hyper: Hyper
 
 
-def draw_hyper(ranges: HyperConfig, seed: int, count: int) -> Hyper:
-    rng = random.Random(f"hyperparameters {seed}")
+def draw_hyper(ranges: HyperConfig, seed: int, count: int, again: tuple[int, ...] = ()) -> Hyper:
+    rng = random.Random(" ".join(map(str, ("hyperparameters", seed, *again))))
     drawn = [[getattr(ranges, name).draw(rng) for name in Hyper._fields] for _ in range(count)]
     return Hyper(*(jnp.array(column, jnp.float32) for column in zip(*drawn, strict=True)))
 
 
-def init_population(config: TrainConfig, count: int) -> Population:
-    """Fresh members, each from its own seed, with hyperparameters of its own."""
-    hyper = draw_hyper(config.hyper, config.seed, count)
-    keys = jax.random.split(jax.random.fold_in(jax.random.key(config.seed), 0), count)
-    members = jax.jit(jax.vmap(partial(init_member, config)))(hyper, keys)
-    return Population(members, hyper)
+def init_population(config: TrainConfig, count: int, again: tuple[int, ...] = ()) -> Population:
+    """Fresh members, each from its own seed, with hyperparameters of its own; `again` names a later draw."""
+    hyper = draw_hyper(config.hyper, config.seed, count, again)
+    key = jax.random.fold_in(jax.random.key(config.seed), 0)
+    for number in again:
+        key = jax.random.fold_in(key, number)
+    return Population(_compiled_init(config)(hyper, jax.random.split(key, count)), hyper)
+
+
+@lru_cache(maxsize=1)
+def _compiled_init(config: TrainConfig):
+    return jax.jit(jax.vmap(partial(init_member, config)))
 
 
 def at_place(tree, place: int):

@@ -51,7 +51,10 @@ def clone_best(config: TrainConfig, stage_index: int, population: Population, sc
     original = np.arange(stage.population) < len(order)
     hyper = jittered(config.hyper, chosen.hyper, original, config.jitter, f"clones {config.seed} {stage_index}")
     progress = chosen.members.progress._replace(error=np.ones(stage.population, np.float32), raised=chosen.members.step)
-    return Population(chosen.members._replace(progress=progress), hyper)
+    island = chosen.members.island._replace(
+        record=np.full(stage.population, np.inf, np.float32), stalled=np.zeros(stage.population, np.int32)
+    )
+    return Population(chosen.members._replace(progress=progress, island=island), hyper)
 
 
 def jittered(ranges: HyperConfig, hyper: Hyper, original: np.ndarray, factor: float, seed: str) -> Hyper:

@@ -17,7 +17,7 @@ from nram.errors import NramError
 from nram.runtime import Device, device_name
 from nram.training.checkpoint import load_arrays, read_description, save_arrays
 from nram.training.config import EXAMINED, TrainConfig
-from nram.training.culling import Fit, compile_fit, cull
+from nram.training.culling import compile_fit, cull
 from nram.training.evaluation import Examination, examine
 from nram.training.kernels import kernel_of
 from nram.training.member import StepReport
@@ -127,7 +127,7 @@ class _Trainer:
         if kernel.reason:
             self.on_note(f"stage {state.stage}: by the plain path ({kernel.reason})")
         advance = compile_training(config, stage, self.devices, kernel)
-        fit = compile_fit(config, stage, self.devices, kernel) if stage.cull or stage.stop_fit else None
+        fit = compile_fit(config, stage, self.devices, kernel) if stage.cull else None
         validate = compile_validation(config, stage, self.devices)
         keys = stage_keys(config, state.stage)
         jax.block_until_ready(advance(self.population, keys, state.step, 0))  # no step: only compiles
@@ -149,8 +149,10 @@ class _Trainer:
                     solved = self._perfect(solved)
                     state.perfect = len(solved)
                 enough = 0 < stage.stop_at <= len(solved)
-                if fit and not enough:
-                    enough = self._cull(fit(self.population, state.stage, state.step))
+                if fit and not enough and state.step < stage.steps:
+                    found = fit(self.population, state.stage, state.step)
+                    self.population = cull(config, state.stage, state.step, self.population, found, score)
+                    self.examinations = {}
             self._tick()
             self._report(report, steps, took, enough)
             if enough:
@@ -166,16 +168,6 @@ class _Trainer:
             kept = min(config.stages[state.stage].kept, stage.population)
             self.on_note(f"stage {state.stage}: the best {kept} of {stage.population} members go on")
         self._save()
-
-    def _cull(self, fit: Fit) -> bool:
-        """Replace the worst members, unless the stage is over; returns whether it ends before its time."""
-        stage, step = self.config.stages[self.state.stage], self.state.step
-        if 0 < stage.stop_fit <= fit.solved:
-            return True
-        if stage.cull and step < stage.steps:
-            self.population = cull(self.config, self.state.stage, step, self.population, fit)
-            self.examinations = {}
-        return False
 
     def finish(self) -> dict[str, Any]:
         """Examine the best members of the last stage and write them down."""

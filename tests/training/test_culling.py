@@ -1,0 +1,131 @@
+"""Within a stage the worst give way to neighbours of the best of their island, and what is stuck starts anew."""
+
+from dataclasses import replace
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+from nram.machine import Wiring
+from nram.modules import select_modules
+from nram.training.config import MachineConfig, StageConfig, TrainConfig, problems_of
+from nram.training.culling import Fit, compile_fit, cull
+from nram.training.evaluation import Score
+from nram.training.population import Population, init_population
+
+STAGE = StageConfig(3, 100, 8, cull=0.25, islands=2, patience=2)
+MACHINE = MachineConfig(registers=2, hidden=4, modules=("READ", "INC", "WRITE"))
+CONFIG = TrainConfig("access", batch=4, machine=MACHINE, stages=(STAGE,))
+LENGTHS = Wiring(2, select_modules(MACHINE.modules)).lengths
+ERRORS = np.array([0.3, 0.1, 0.9, 0.5, 0.2, 0.8, 0.7, 0.4], np.float32)  # islands: the first four, the last four
+
+
+@pytest.fixture(scope="module")
+def population() -> Population:
+    return jax.tree.map(np.asarray, init_population(CONFIG, 8))
+
+
+def weights(population: Population) -> np.ndarray:
+    """Of the last layer."""
+    controller: Any = population.members.controller
+    return np.asarray(controller.output.weight)
+
+
+def culled(population: Population, config: TrainConfig = CONFIG, step: int = 100, soft=ERRORS, hard=None) -> Population:
+    hard = np.zeros(8) if hard is None else hard
+    return cull(config, 0, step, population, Fit(soft, soft), Score(hard, 1 - hard, hard))
+
+
+def changed_wires(before: Population, after: Population, parent: int, place: int) -> list[int]:
+    """The wires whose weights differ from those of the parent."""
+    differ = np.any(weights(before)[parent] != weights(after)[place], axis=0)[: sum(LENGTHS)]
+    wires = np.repeat(np.arange(len(LENGTHS)), LENGTHS)
+    found = sorted(set(wires[differ]))
+    assert np.all(differ[np.isin(wires, found)])
+    return found
+
+
+def test_the_worst_of_each_island_become_clones_of_its_best_and_the_others_stay(population):
+    after = culled(population, replace(CONFIG, stages=(replace(STAGE, forget=0),)))
+    parents = [0, 1, 1, 3, 4, 4, 6, 7]
+    for new, old in zip(
+        jax.tree.leaves(after.members.controller), jax.tree.leaves(population.members.controller), strict=True
+    ):
+        np.testing.assert_array_equal(new, old[parents])
+    moved = after.hyper.learning_rate != population.hyper.learning_rate[parents]
+    np.testing.assert_array_equal(moved, [False, False, True, False, False, True, False, False])
+
+
+def test_what_the_discrete_machine_gets_wrong_counts_too(population):
+    hard = np.array([0, 0.9, 0, 0, 0, 0, 0, 0])
+    after = culled(population, replace(CONFIG, stages=(replace(STAGE, forget=0),)), hard=hard)
+    parents = [0, 0, 2, 3, 4, 4, 6, 7]
+    np.testing.assert_array_equal(
+        after.members.controller.output.bias, population.members.controller.output.bias[parents]
+    )
+    np.testing.assert_array_equal(weights(after)[1], weights(population)[0])
+
+
+def test_a_clone_forgets_whole_wires_as_many_as_it_is_told(population):
+    config = replace(CONFIG, stages=(replace(STAGE, forget=1.0),))
+    counts = [len(changed_wires(population, culled(population, config, step), 1, 2)) for step in range(200)]
+    assert 0.7 < np.mean(counts) < 1.3
+    every = replace(CONFIG, stages=(replace(STAGE, forget=float(len(LENGTHS))),))
+    assert changed_wires(population, culled(population, every), 1, 2) == list(range(len(LENGTHS)))
+
+
+def test_an_island_without_progress_starts_anew_and_one_without_error_never_does(population):
+    errors = np.where(np.arange(8) < 4, ERRORS, 0).astype(np.float32)
+    now, alive = population, []
+    for step in (100, 200, 300):
+        now = culled(now, step=step, soft=errors)
+        alive.append(list(now.members.island.stalled[[0, 4]]))
+    assert alive == [[0, 0], [1, 0], [0, 0]]
+    assert np.all(np.isinf(now.members.island.record[:4]))
+    assert not np.any(np.isin(weights(now)[:4], weights(population)))
+    assert np.all(now.members.step == 0)
+    np.testing.assert_array_equal(weights(now)[4], weights(population)[4])
+
+
+def test_progress_gives_an_island_more_time(population):
+    now = population
+    for step in range(1, 6):
+        now = culled(now, step=100 * step, soft=(ERRORS - 0.015 * step).astype(np.float32))
+        assert np.all(now.members.island.stalled == 0)
+
+
+def test_members_that_are_not_finite_are_the_worst(population):
+    errors = ERRORS.copy()
+    errors[1] = np.nan
+    after = culled(population, replace(CONFIG, stages=(replace(STAGE, forget=0),)), soft=errors)
+    np.testing.assert_array_equal(weights(after)[1], weights(population)[0])
+
+
+def test_culling_is_the_same_every_time(population):
+    for one, two in zip(*(jax.tree.leaves(culled(population)) for _ in range(2)), strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
+def test_members_are_measured_on_the_same_fresh_examples(population):
+    fit = compile_fit(CONFIG, STAGE, jax.devices())
+    twins = jax.tree.map(lambda leaf: leaf[[0, 0, 1, 1, 2, 2, 3, 3]], population)
+    found = fit(twins, 0, 100)
+    np.testing.assert_array_equal(found.loss[::2], found.loss[1::2])
+    assert len(set(found.loss)) == 4
+    assert not np.any(fit(twins, 0, 200).loss == found.loss)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"cull": 0.6}, "stages.0.cull is 0.6"),
+        ({"islands": 3}, "stages.0.islands is 3: it must divide the population of 8"),
+        ({"islands": 0}, "stages.0.islands is 0"),
+        ({"forget": -1.0}, "stages.0.forget is -1"),
+        ({"patience": -1}, "stages.0.patience is -1"),
+    ],
+)
+def test_settings_that_cannot_work_are_named(change, message):
+    (problem,) = problems_of(replace(CONFIG, stages=(replace(STAGE, **change),)))
+    assert message in problem
