@@ -29,7 +29,7 @@ class Kept:
     halting: list[Value]
     seen: Columns
     weights: list[Value]
-    values: list[Value]
+    values: list[Columns]
     arguments: list[list[Columns]]  # of the modules that come first, backwards
     tape: Callable[[int], Columns]  # that the last of these saw
 
@@ -106,8 +106,10 @@ class BackwardPass:
         counted = to.at.fcmp_ordered("<=", number, self.example.limit)
         share = to.divide(self.seeds[ENTROPY], to.mul(self.example.limit, to.number(float(shape.wiring.wires))))
         to_entropy = to.choose(counted, share, to.nothing)
-        to_registers = self._circuit_back(step, record, kept, to_registers, to_entropy)
-        to_registers, to_state = episode.network.backward(to_registers, to_halt, to_state, record)
+        to_registers = self._circuit_back(step, record, kept, to_registers)
+        rows = episode.network.kept(record)
+        episode.wires.choose_back(to_entropy)
+        to_registers, to_state = episode.network.backward(to_registers, to_halt, to_state, record, rows)
         to_running = to.fma(stop, to_finish, to.mul(left, to_running))
         return [to_running, *[column for register in to_registers for column in register], *to_state]
 
@@ -122,7 +124,7 @@ class BackwardPass:
         first = self.stretches[0] if self.stretches else []
         arguments = self._arguments(record, first)
         tape = self._version(step, first[-1].writes if first else 0)
-        return Kept(halting, seen, weights, values, arguments, tape)
+        return Kept(halting, seen, weights, episode.grouped(values), arguments, tape)
 
     def _arguments(self, record: Value, places: list[Place]) -> list[list[Columns]]:
         episode, modules = self.episode, self.shape.wiring.modules
@@ -153,11 +155,8 @@ class BackwardPass:
             return to.total([to.mul(slope, own) for slope, own in zip(slopes, kept.seen, strict=True)])
         return to.mul(self.seeds[LOSS], kept.halting[COST])
 
-    def _circuit_back(
-        self, step: Value, record: Value, kept: Kept, to_registers: list[Columns], to_entropy: Value
-    ) -> list[Columns]:
-        to, shape, episode = self.to, self.shape, self.episode
-        wires, fuzzy = episode.wires, episode.fuzzy
+    def _circuit_back(self, step: Value, record: Value, kept: Kept, to_registers: list[Columns]) -> list[Columns]:
+        to, shape, fuzzy = self.to, self.shape, self.episode.fuzzy
         to_values: list[Columns] = [[to.nothing] * shape.columns for _ in shape.supports]
         for number, gradient in enumerate(to_registers):
             self._receive(shape.argument_wires + number, fuzzy.crop(gradient), to_values)
@@ -175,7 +174,6 @@ class BackwardPass:
                 crop_tape = crop_tape and module.memory == "nothing"
                 for wire, received in enumerate(found, place.wire):
                     self._receive(wire, received, to_values)
-        wires.choose_back(to_entropy)
         return to_values[: shape.registers]
 
     def _receive(self, wire: int, gradient: Columns, to_values: list[Columns]) -> None:

@@ -11,6 +11,7 @@ from nram.machine.gpu.shape import LANES
 from nram.machine.gpu.warps import Value
 
 GATES = 4
+KEPT = 6  # rows of a record
 
 
 class CellNetwork(Network):
@@ -53,14 +54,21 @@ class CellNetwork(Network):
         """In a record: of the gates, the cells before and the bent cells after."""
         return self.shape.record.get("state", 0) + (number * self.tiles + tile) * LANES
 
-    def _second_back(self, rows: list[Value], to_state: list[Value], record: Value) -> tuple[list[Value], list[Value]]:
+    def kept(self, record: Value) -> list[Value]:
+        """The hidden layer's results, then for every tile what the cells kept."""
+        to, tiles = self.to, range(self.tiles)
+        rows = to.columns(record, self.shape.layers[1].x, self.tiles)
+        return rows + [to.load(record, self._place(number, tile)) for tile in tiles for number in range(KEPT)]
+
+    def _second_back(
+        self, rows: list[Value], to_state: list[Value], record: Value, kept: list[Value]
+    ) -> tuple[list[Value], list[Value]]:
         to, width, layer = self.to, self.shape.hidden, self.shape.layers[1]
         to_previous, to_cells = to_state[: self.tiles], to_state[self.tiles :]
         raw: list[list[Value]] = [[] for _ in range(GATES)]
         before = []
         for tile, (row, carried, to_cell) in enumerate(zip(rows, to_previous, to_cells, strict=True)):
-            kept = [to.load(record, self._place(number, tile)) for number in range(6)]
-            admit, keep, fresh, emit, cell, bent = kept
+            admit, keep, fresh, emit, cell, bent = kept[self.tiles + tile * KEPT :][:KEPT]
             said = to.part(to.add(row, carried), width, tile)
             total = to.add(to.mul(to.mul(said, emit), self._rest(bent)), to_cell)
             slopes = (
@@ -77,7 +85,7 @@ class CellNetwork(Network):
         rows = self._layer_back(layer, self._rows(self.linear, 0, GATES * width), record)
         to.publish(rows, self.x)
         to_hidden = [to.part(row, width, tile) for tile, row in enumerate(rows[: self.tiles])]
-        return self._rectified_back(to_hidden, record, layer.x), self._rows(self.x, width, width) + before
+        return self._rectified_back(to_hidden, kept), self._rows(self.x, width, width) + before
 
     def _slope(self, x: Value) -> Value:
         """Of the logistic function, by its value."""

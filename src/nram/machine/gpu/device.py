@@ -105,6 +105,24 @@ class DeviceWarps(Warps):
         function = self.declared(f"llvm.nvvm.shfl.sync.{how}.{name}{'p' * with_there}", result, kinds)
         return self.at.call(function, [self.index(ALL), value, lane, self.index(bound)])
 
+    def largest_chance(self, columns: Columns) -> Value:
+        """Numbers that are not below 0 are ordered as the integers with the same bits are."""
+        top = columns[0]
+        for column in columns[1:]:
+            top = self.at_least(top, column)
+        function = self.declared("llvm.nvvm.redux.sync.umax", I32, [I32, I32])
+        return self.at.bitcast(self.at.call(function, [self.at.bitcast(top, I32), self.index(ALL)]), self.scalar)
+
+    def first_lane(self, conditions: list[Value], otherwise: int) -> Value:
+        ballot = self.declared("llvm.nvvm.vote.ballot.sync", I32, [I32, I1])
+        count = self.declared("llvm.cttz.i32", I32, [I32, I1])
+        result = self.index(otherwise)
+        for number, condition in reversed(list(enumerate(conditions))):
+            lanes = self.at.call(ballot, [self.index(ALL), condition])
+            place = self.at.add(self.at.call(count, [lanes, I1(1)]), self.index(number * LANES))
+            result = self.choose(self.at.icmp_signed("!=", lanes, self.index(0)), place, result)
+        return result
+
     def at_least(self, a: Value, bound: Value) -> Value:
         return self.intrinsic("maximum", a, bound)
 

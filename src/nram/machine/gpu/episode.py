@@ -33,7 +33,7 @@ class Episode:
         self.fuzzy = Fuzzy(self.to, self.shape, self.own["row"], frame.option(CLIP))
         self.wires = Wires(self.to, self.shape, self.own, frame.tables.lengths, self.epsilon)
         network = CellNetwork if self.shape.controller == "lstm" else Network
-        self.network = network(self.to, self.shape, frame.shared, self.own, frame.tables.places)
+        self.network = network(self.to, self.shape, frame.shared, self.own)
         self.records = frame.storage(frame.example, "records")
         self.versions = frame.storage(frame.example, "versions")
 

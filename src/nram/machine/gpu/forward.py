@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from nram.machine.gpu.episode import Episode, Example
-from nram.machine.gpu.shape import LANES, QUAD
+from nram.machine.gpu.shape import LANES
 from nram.machine.gpu.warps import Columns, Value
 
 RUNNING, STOP, FINISH, COST = range(4)  # places of a record's `halting`
+AT_ONCE = 2  # steps whose tapes are read at the same time for the prediction
 
 
 class ForwardPass:
@@ -126,36 +127,38 @@ class ForwardPass:
     def _predict(self) -> None:
         """The most probable value of every cell of the memory averaged with the weights p_t."""
         to, shape, episode = self.to, self.shape, self.episode
-        together = 2 * QUAD if shape.rows % (2 * QUAD) == 0 else QUAD
-
-        def rows(first: Value, _: list[Value]) -> list[Value]:
-            begin = to.at.mul(first, to.index(shape.row))
-
-            def add(step: Value, sums: list[Value]) -> list[Value]:
-                record = episode.frame.record(episode.records, step)
-                finish = episode.load_uniform(episode.part(record, "halting"), FINISH)
-                there = to.columns(to.place(episode.version(step, shape.writes), begin), 0, together * shape.columns)
-                return [to.fma(finish, own, total) for own, total in zip(there, sums, strict=True)]
-
-            sums = to.repeat(self.example.steps, add, [to.nothing] * (together * shape.columns))
-            for number, average in enumerate(episode.grouped(sums)):
-                self._store_best(to.at.add(first, to.index(number)), average)
-            return []
-
+        last = to.at.sub(self.example.steps, to.index(1))
         to.sync()
-        to.repeat(shape.rows, rows, step=together)
+        for column in range(shape.columns):
+            begin = column * LANES * shape.row
+            rows = min(LANES, shape.rows - column * LANES)
 
-    def _store_best(self, cell: Value, average: Columns) -> None:
-        """The lowest of the most probable values; cells beyond M, which tapes have for padding, are left out."""
+            def add(step: Value, sums: list[Value], begin=begin, rows=rows) -> list[Value]:
+                for ahead in range(AT_ONCE):
+                    here = to.at.add(step, to.index(ahead))
+                    over = to.at.icmp_signed(">", here, last)
+                    here = to.at.select(over, last, here)
+                    record = episode.frame.record(episode.records, here)
+                    finish = episode.load_uniform(episode.part(record, "halting"), FINISH)
+                    finish = to.choose(to.spread(over), to.nothing, finish)
+                    version = episode.version(here, shape.writes)
+                    there = to.columns(to.place(version, begin), 0, rows * shape.columns)
+                    sums = [to.fma(finish, own, total) for own, total in zip(there, sums, strict=True)]
+                return sums
+
+            sums = to.repeat(self.example.steps, add, [to.nothing] * (rows * shape.columns), step=AT_ONCE)
+            self._store_best(column, episode.grouped(sums))
+
+    def _store_best(self, column: int, averages: list[Columns]) -> None:
+        """The lowest of the most probable values of 32 cells, a lane each; tapes have more for padding."""
         to, shape = self.to, self.shape
-        top = to.largest(average)
-        candidates = []
-        for number, column in enumerate(average):
-            value = to.at.add(to.lane, to.whole(number * LANES))
-            best = to.at.and_(to.at.fcmp_ordered("==", column, top), to.before(shape.size, number))
-            candidates.append(to.choose(best, value, to.whole(shape.size - 1)))
-        best = to.least_whole(candidates)
-        place = to.at.add(to.at.mul(self.episode.frame.example, to.index(shape.size)), cell)
-        exists = to.at.icmp_signed("<", to.spread(cell), to.whole(shape.size))
-        first = to.at.and_(to.only(0), exists)
-        to.store_each(best, self.episode.frame.buffers["predicted"], to.spread(place), first, whole=True)
+        found = to.whole(0)
+        for number, average in enumerate(averages):
+            top = to.largest_chance(average)
+            equal = [to.at.fcmp_ordered("==", own, top) for own in average]
+            there = [to.at.and_(own, to.before(shape.size, place)) for place, own in enumerate(equal)]
+            found = to.choose(to.only(number), to.first_lane(there, shape.size - 1), found)
+        start = to.at.mul(self.episode.frame.example, to.index(shape.size))
+        place = to.at.add(to.spread(to.at.add(start, to.index(column * LANES))), to.lane)
+        predicted, cells = self.episode.frame.buffers["predicted"], to.before(shape.size, column)
+        to.store_each(found, predicted, place, cells, whole=True)

@@ -36,7 +36,7 @@ class Tables:
     """Constants in memory."""
 
     lengths: Value  # of every lane's wire
-    places: Value  # of the controller's outputs among the wires
+    places: Value  # of the controller's outputs among the wires, in pairs
 
 
 class Frame:
@@ -65,7 +65,7 @@ class Frame:
         # Without shared memory, on a CPU, the end of the workspace stands for it.
         workspace = self.buffers["workspace"]
         self.shared = to.place(workspace, shape.batch * shape.example["end"]) if shared is None else shared
-        begin = to.at.add(to.at.mul(warp, to.index(shape.warp["end"])), to.index(shape.weights))
+        begin = to.at.add(to.at.mul(warp, to.index(shape.warp["end"])), to.index(shape.common))
         self.own = {name: to.place(to.place(self.shared, begin), offset) for name, offset in shape.warp.items()}
         self.example = self.example_of(warp)
 

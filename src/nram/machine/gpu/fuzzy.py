@@ -132,22 +132,26 @@ class Fuzzy:
     def _convolved(self, x: Columns, y: Columns) -> Columns:
         """result[i] = sum over k of x[k] y[i - k], modulo M.
 
-        With k = 4 q + r: y is moved by r once for all q, and the sums over r by another 4 from q to q, so that there
-        are M / 4 exchanges instead of M.
+        With k = 4 q + r: y is moved by r once for all q, and the sums over r are joined in pairs, those of q + 1 moved
+        by 4, then those of q + 2 by 8, and so on: there are M / 4 exchanges instead of M, and few wait for others.
         """
         to, size = self.to, self.size
         moved = [y] + [to.rotated(y, r, size) for r in range(1, QUAD)]
         to.publish(x, self.room)
-        last = self.shape.rows - QUAD
-
-        def part(number: Value, held: list[Value]) -> list[Value]:
-            weights = to.quad(self.room, to.at.sub(to.index(last), number))
-            results = to.rotated(held, QUAD % size, size)
-            for weight, other in zip(weights, moved, strict=True):
-                results = [to.fma(weight, own, total) for own, total in zip(other, results, strict=True)]
-            return results
-
-        return to.repeat(self.shape.rows, part, [to.nothing] * len(y), step=QUAD)
+        parts: list[Columns] = []
+        for start in range(0, self.shape.rows, QUAD):
+            part: Columns = [to.nothing] * len(y)
+            for weight, other in zip(to.quad(self.room, start), moved, strict=True):
+                part = [to.fma(weight, own, total) for own, total in zip(other, part, strict=True)]
+            parts.append(part)
+        distance = QUAD
+        while len(parts) > 1:
+            for number in range(len(parts) // 2):
+                near, far = parts[number : number + 2]
+                far = to.rotated(far, distance % size, size)
+                parts[number : number + 2] = [[to.add(own, other) for own, other in zip(near, far, strict=True)]]
+            distance *= 2
+        return parts[0]
 
     def _extreme(self, name: str, a: Columns, b: Columns) -> Columns:
         beyond_a, from_b = self._sides(name, a, b)

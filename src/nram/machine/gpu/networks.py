@@ -1,12 +1,13 @@
 """The controllers, forwards and backwards, a warp an example: lanes are outputs, inputs are read by all lanes.
 
-Going forwards a lane reads the weight of its own output, going backwards that of its own input. The output layer's
-results go to their places among the wires by a table, and their gradients come from there.
+Going forwards a lane reads the weight of its own output. Going backwards it takes every eighth input and a quarter of
+the outputs, so that it reads four weights at once. The output layer's results go to their places among the wires by a
+table, and their gradients come from there.
 """
 
 from __future__ import annotations
 
-from nram.machine.gpu.shape import LANES, QUAD, Layer, WarpShape
+from nram.machine.gpu.shape import GROUP, HALF, LANES, QUAD, Layer, WarpShape
 from nram.machine.gpu.warps import Columns, Value, Warps
 
 TILES = 12  # of 32 outputs whose sums are held in registers at the same time
@@ -15,12 +16,11 @@ TILES = 12  # of 32 outputs whose sums are held in registers at the same time
 class Network:
     """The controller of one kernel, as code."""
 
-    def __init__(self, to: Warps, shape: WarpShape, weights: Value, own: dict[str, Value], places: Value):
+    def __init__(self, to: Warps, shape: WarpShape, weights: Value, own: dict[str, Value]):
         self.to = to
         self.shape = shape
         self.weights = weights  # of the whole block, in shared memory
         self.x, self.wires, self.linear = own["x"], own["wires"], own["received"]
-        self.places = places  # a table: of every output among the wires
 
     def start(self) -> list[Value]:
         """The state before the first step."""
@@ -43,11 +43,21 @@ class Network:
         to.publish(rows, self.x)
         results = self._product(shape.layers[2])
         to.sync()
-        for tile, row in enumerate(results):
-            place = to.load_whole(self.places, tile * LANES)
-            to.store_each(row, self.wires, place, to.at.icmp_signed(">=", place, to.whole(0)))
+        for (place, there), row in zip(self._places(), results, strict=True):
+            to.store_each(row, self.wires, place, there)
         to.sync()
         return self._next_state(record) if shape.states else state
+
+    def _places(self) -> list[tuple[Value, Value | None]]:
+        """For every row of outputs where they stand among the wires, and which of them exist unless all do."""
+        to, layer, half = self.to, self.shape.layers[2], self.to.whole(HALF)
+        table, found = to.place(self.weights, self.shape.places), []
+        for tile in range(0, layer.output_tiles, 2):
+            both = to.load_whole(table, tile // 2 * LANES)
+            found += [to.at.ashr(to.at.shl(both, half), half), to.at.ashr(both, half)]
+        rest = to.before(layer.outputs, layer.output_tiles - 1)
+        exist = [None] * (layer.output_tiles - 1) + [rest if layer.outputs % LANES else None]
+        return list(zip(found, exist, strict=False))
 
     def _second(self, rows: list[Value], state: list[Value], record: Value) -> tuple[list[Value], list[Value]]:
         """The layer before the output: its results, and the state after it."""
@@ -97,22 +107,25 @@ class Network:
 
     # Backwards
 
+    def kept(self, record: Value) -> list[Value]:
+        """What the backward pass needs of a record: the results of both hidden layers, then the states."""
+        to, shape = self.to, self.shape
+        rows = [row for layer in shape.layers[1:] for row in to.columns(record, layer.x, layer.input_tiles)]
+        return rows + ([to.load(record, shape.record["state"])] if shape.states else [])
+
     def backward(
-        self, to_registers: list[Columns], to_halt: Value, to_state: list[Value], record: Value
+        self, to_registers: list[Columns], to_halt: Value, to_state: list[Value], record: Value, kept: list[Value]
     ) -> tuple[list[Columns], list[Value]]:
         """From the gradients among the wires to all others, kept in the record; those of the flags are added to the
         registers'."""
         to, shape = self.to, self.shape
         to.store_uniform(to_halt, self.wires, shape.halt_place)
         if shape.states:
-            self._state_back(to_state[0], record)
+            self._state_back(to_state[0], kept[-1])
         to.sync()
-        rows = []
-        for tile in range(shape.layers[2].output_tiles):
-            place = to.load_whole(self.places, tile * LANES)
-            rows.append(to.load_each(self.wires, place, to.at.icmp_signed(">=", place, to.whole(0))))
+        rows = [to.load_each(self.wires, place, there) for place, there in self._places()]
         rows = self._layer_back(shape.layers[2], rows, record)
-        rows, to_state = self._second_back(rows, to_state, record)
+        rows, to_state = self._second_back(rows, to_state, record, kept)
         rows = self._layer_back(shape.layers[0], rows, record)
         first, found = to.only(0), []
         for number, register in enumerate(to_registers):
@@ -123,17 +136,18 @@ class Network:
         moved = to.permuted(rows, to.at.add(to.lane, to.whole(shape.registers)))
         return found, [to.part(moved, shape.states)]
 
-    def _second_back(self, rows: list[Value], to_state: list[Value], record: Value) -> tuple[list[Value], list[Value]]:
+    def _second_back(
+        self, rows: list[Value], to_state: list[Value], record: Value, kept: list[Value]
+    ) -> tuple[list[Value], list[Value]]:
         """From the gradient of its results to that of the first layer's, before they were rectified."""
-        last, second = self.shape.layers[2], self.shape.layers[1]
-        rows = self._layer_back(second, self._rectified_back(rows, record, last.x), record)
-        return self._rectified_back(rows, record, second.x), to_state
+        second = self.shape.layers[1]
+        rows = self._layer_back(second, self._rectified_back(rows, kept[second.input_tiles :]), record)
+        return self._rectified_back(rows, kept), to_state
 
-    def _rectified_back(self, rows: list[Value], record: Value, place: int) -> list[Value]:
+    def _rectified_back(self, rows: list[Value], results: list[Value]) -> list[Value]:
         """The gradient where the result was above 0, which it is nowhere in the padding."""
         to = self.to
-        results = to.columns(record, place, len(rows))
-        return [to.choose(to.above(own, to.nothing), row, to.nothing) for own, row in zip(results, rows, strict=True)]
+        return [to.choose(to.above(own, to.nothing), row, to.nothing) for own, row in zip(results, rows, strict=False)]
 
     def _layer_back(self, layer: Layer, rows: list[Value], record: Value) -> list[Value]:
         """Keep the gradient of a layer's outputs; returns that of its inputs."""
@@ -141,31 +155,34 @@ class Network:
         self.to.publish(rows, self.linear)
         return self._product_back(layer)
 
-    def _state_back(self, gradient: Value, record: Value) -> None:
+    def _state_back(self, gradient: Value, state: Value) -> None:
         to, shape = self.to, self.shape
-        state = to.load(record, shape.record["state"])
         weighted = to.mul(state, gradient)
         mean = to.total([weighted])
         to.store(to.sub(weighted, to.mul(state, mean)), self.wires, shape.state_place)
 
     def _product_back(self, layer: Layer) -> list[Value]:
-        """x's gradient in rows of lanes, from that of the output in `linear`."""
+        """x's gradient in rows of lanes, from that of the output in `linear`.
+
+        Lane l sums up, for the inputs l % 8, l % 8 + 8, ..., outputs from 4 (l // 8) on in each sixteen."""
         to = self.to
         weight, last = to.place(self.weights, layer.weight), layer.deep - 1
+        column = to.at.mul(to.at.lshr(to.lane, to.whole(GROUP.bit_length() - 1)), to.whole(QUAD))
         indices = []
-        for tile in range(layer.input_tiles):
-            row = to.at.add(to.lane, to.whole(tile * LANES))
-            row = to.choose(to.at.icmp_signed("<", row, to.whole(last)), row, to.whole(last))
-            indices.append(to.at.mul(row, to.whole(layer.stride)))
+        for start in range(0, layer.deep, GROUP):
+            row = to.at.add(to.at.and_(to.lane, to.whole(GROUP - 1)), to.whole(start))
+            if start + GROUP > last + 1:
+                row = to.choose(to.at.icmp_signed("<", row, to.whole(last)), row, to.whole(last))
+            indices.append(to.at.add(to.at.mul(row, to.whole(layer.stride)), column))
 
-        def eight(j: Value, sums: list[Value]) -> list[Value]:
-            second = to.at.add(j, to.index(QUAD))
-            for number, gradient in enumerate(to.quad(self.linear, j) + to.quad(self.linear, second)):
-                column = to.place(weight, to.at.add(j, to.index(number)))
-                sums = [
-                    to.fma(gradient, to.load_each(column, index), total)
-                    for index, total in zip(indices, sums, strict=True)
-                ]
+        def some(j: Value, sums: list[Value]) -> list[Value]:
+            for ahead in range(0, LANES, QUAD * QUAD):
+                here = to.spread(to.at.add(j, to.index(ahead)))
+                gradient = to.load_quads(self.linear, to.at.add(column, here))
+                for number, index in enumerate(indices):
+                    for own, other in zip(gradient, to.load_quads(weight, to.at.add(index, here)), strict=True):
+                        sums[number] = to.fma(own, other, sums[number])
             return sums
 
-        return to.repeat(layer.outputs, eight, [to.nothing] * layer.input_tiles, step=2 * QUAD)
+        sums = to.repeat(layer.outputs, some, [to.nothing] * len(indices), step=LANES)
+        return [to.lane_sums(sums[start : start + QUAD], GROUP) for start in range(0, len(sums), QUAD)]

@@ -3,9 +3,9 @@
 A warp runs one example. Its lanes are the values 0..31 of a distribution; for M up to 64 a distribution has two
 columns of 32. Lanes beyond M hold 0. A block of warps runs some examples of one member.
 
-shared memory   the member's weights, then for every warp: its tape (in the backward pass the tape's gradient), the
-                wires as [wire, value], the wires' gradients as [wire, place], a record's values, and room for a layer's
-                input
+shared memory   the member's weights and a table of its outputs' places, then for every warp: its tape (in the backward
+                pass the tape's gradient), the wires as [wire, value], the wires' gradients as [wire, place], a record's
+                values, and room for a layer's input
 records         in global memory, one a step: what the backward pass needs, and what the weights' gradients are made of
 versions        in global memory: the tape at the start and after every WRITE
 
@@ -26,6 +26,8 @@ from nram.modules import select_modules
 
 LANES = 32
 QUAD = 4  # numbers loaded at once
+GROUP = LANES // QUAD  # lanes that share one of four parts of the work
+HALF = 16  # bits of half an integer
 SHARED_BYTES = 227 * 1024  # that a block of an H100 or H200 may have
 MOST_WARPS = 16  # of a block: 128 registers a thread are left then
 
@@ -140,6 +142,24 @@ class WarpShape:
         kept = [v for v, support in enumerate(self.supports) if isinstance(support, str)]
         return {v: row for row, v in enumerate(kept)}
 
+    @cached_property
+    def dense(self) -> tuple[int, ...]:
+        """The values that may be any number."""
+        return tuple(v for v, support in enumerate(self.supports) if support == "all")
+
+    @cached_property
+    def value_places(self) -> dict[int, int]:
+        """Where each value stands in shared memory: first those that may be any number, then four places of each truth
+        value."""
+        rows = {v: row * self.gradient_stride for row, v in enumerate(self.dense)}
+        truths, free = (v for v in self.value_rows if v not in rows), len(rows) * self.gradient_stride
+        return rows | {v: free + QUAD * number for number, v in enumerate(truths)}
+
+    @property
+    def value_end(self) -> int:
+        """Where the last of them ends."""
+        return len(self.dense) * self.gradient_stride + QUAD * (len(self.value_rows) - len(self.dense))
+
     # Wires
 
     @property
@@ -148,7 +168,8 @@ class WarpShape:
 
     @property
     def gradient_stride(self) -> int:
-        return quad_stride(self.row)
+        """Of the wires' gradients, in whose place come those of their weights, and of the values."""
+        return quad_stride(max(self.row, up(len(self.dense), QUAD)))
 
     @property
     def wire_groups(self) -> int:
@@ -180,7 +201,17 @@ class WarpShape:
         stride = self.wire_stride
         places = [wire * stride + value for wire, length in enumerate(self.wiring.lengths) for value in range(length)]
         places += [self.halt_place, *(self.state_place + state for state in range(self.states))]
-        return tuple(places + [-1] * (up(len(places), LANES) - len(places)))
+        return tuple(places + [-1] * (up(len(places), 2 * LANES) - len(places)))
+
+    @cached_property
+    def paired_places(self) -> tuple[int, ...]:
+        """The same, those of two tiles in the halves of an integer."""
+        places, pairs = self.output_places, range(0, len(self.output_places), 2 * LANES)
+        return tuple(
+            (places[start + LANES + lane] << HALF) | (places[start + lane] & ((1 << HALF) - 1))
+            for start in pairs
+            for lane in range(LANES)
+        )
 
     # The controller
 
@@ -198,9 +229,14 @@ class WarpShape:
         return tuple(layers)
 
     @property
-    def weights(self) -> int:
-        """Numbers of the weights in shared memory."""
+    def places(self) -> int:
+        """Where the table of places begins in shared memory."""
         return self.layers[-1].bias + up(self.outputs, LANES)
+
+    @property
+    def common(self) -> int:
+        """Numbers of the shared memory that all warps of a block use."""
+        return self.places + len(self.paired_places)
 
     # Storage, in numbers
 
@@ -214,15 +250,15 @@ class WarpShape:
         return _laid_out(
             tape=self.tape,
             wires=self.chosen + QUAD + LANES,
-            received=max(self.wiring.wires * self.gradient_stride, longest) if self.gradient else 0,
-            values=len(self.value_rows) * self.row if self.gradient else 0,
+            received=max(up(self.wiring.wires, GROUP) * self.gradient_stride, longest) if self.gradient else 0,
+            values=self.value_end if self.gradient else 0,
             x=widest + LANES,
             row=self.row,
         )
 
     @property
     def shared(self) -> int:
-        return self.weights + self.warps * self.warp["end"]
+        return self.common + self.warps * self.warp["end"]
 
     @property
     def shared_bytes(self) -> int:
@@ -257,6 +293,11 @@ class WarpShape:
     def workspace_scalars(self) -> int:
         """Of a member; on a CPU a stand-in for shared memory comes last."""
         return self.batch * self.example["end"] + (self.shared if self.platform == "cpu" else 0)
+
+    @property
+    def gradient_scalars(self) -> int:
+        """Of a member: every block leaves its own part of the gradient."""
+        return self.blocks * sum((layer.inputs + 1) * layer.outputs for layer in self.layers)
 
 
 def _laid_out(unit: int = QUAD, **lengths: int) -> dict[str, int]:

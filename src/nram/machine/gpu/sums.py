@@ -1,8 +1,8 @@
 """What a block does together: the member's weights into shared memory, and at the end their gradients.
 
 The gradient of a layer's weights is a sum over examples and steps of x[k] g[j], which the records hold. A warp takes 32
-outputs and up to 32 inputs of a layer, a lane each output, and goes through all steps of all examples of the block in
-their order: the sums stay in registers and are always added in the same order.
+outputs and 32 inputs of a layer, a lane eight of those and four of these, and goes through all steps of all examples of
+the block in their order: the sums stay in registers and are always added in the same order.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from math import prod
 
 from nram.machine.gpu.frame import Frame, buffer_shapes
-from nram.machine.gpu.shape import LANES, QUAD, Layer
+from nram.machine.gpu.shape import GROUP, LANES, QUAD, Layer
 from nram.machine.gpu.warps import Value
 
 AT_ONCE = 4  # steps whose records are read at the same time
@@ -45,6 +45,15 @@ def load_weights(frame: Frame) -> None:
 
         _shared_out(frame, layer.output_tiles, rest)
 
+    def places(row: Value, _: list[Value]) -> list[Value]:
+        place = to.at.mul(row, to.index(LANES))
+        table = to.place(frame.shared, shape.places)
+        index = to.at.add(to.lane, to.spread(place))
+        to.store_each(to.load_whole(frame.tables.places, place), table, index, whole=True)
+        return []
+
+    _shared_out(frame, len(shape.paired_places) // LANES, places)
+
 
 def _shared_out(frame: Frame, count: int, body, first: int = 0) -> None:
     """`body(number, [])` for the numbers below `count` that are this warp's; the first is that of warp `first`."""
@@ -58,42 +67,48 @@ def store_gradients(frame: Frame) -> None:
     """A share of the gradients of the weights."""
     first = 0
     for number, layer in enumerate(frame.shape.layers):
-        chunks = layer.input_tiles
-        units = layer.output_tiles * chunks
+        units = layer.output_tiles * layer.input_tiles
         _shared_out(frame, units, lambda unit, _, number=number: _unit(frame, number, unit), first)
         first += units
 
 
 def _unit(frame: Frame, number: int, unit: Value) -> list[Value]:
     to, layer = frame.to, frame.shape.layers[number]
-    chunks = layer.input_tiles
-    deep = min(LANES, layer.deep)
-    tile = to.at.udiv(unit, to.index(chunks))
-    start = to.at.mul(to.at.urem(unit, to.index(chunks)), to.index(LANES))
-    column = to.at.mul(tile, to.index(LANES))
-    sums = _sums(frame, layer, start, column, deep)
-    lane = to.at.add(to.lane, to.spread(column))
-    exists = to.at.icmp_signed("<", lane, to.whole(layer.outputs))
+    start = to.at.mul(to.at.urem(unit, to.index(layer.input_tiles)), to.index(LANES))
+    column = to.at.mul(to.at.udiv(unit, to.index(layer.input_tiles)), to.index(LANES))
+    own_inputs = to.at.mul(to.at.and_(to.lane, to.whole(GROUP - 1)), to.whole(QUAD))
+    own_outputs = to.at.mul(to.at.lshr(to.lane, to.whole(GROUP.bit_length() - 1)), to.whole(QUAD))
+    inputs = to.at.add(own_inputs, to.spread(start))
+    outputs = [
+        to.at.add(own_outputs, to.spread(to.at.add(column, to.index(half)))) for half in range(0, LANES, LANES // 2)
+    ]
+    each = to.at.add(to.lane, to.spread(column))
+    *sums, alone = _sums(frame, layer, inputs, outputs, each)
+
     shapes = buffer_shapes(frame.shape)
-
-    def place(name: str, row: Value) -> Value:
-        """Lanes of a row of this block's part of a gradient."""
-        begin = to.at.mul(frame.block, to.index(prod(shapes[name][1:])))
-        return to.at.add(lane, to.spread(to.at.add(begin, to.at.mul(row, to.index(layer.outputs)))))
-
+    rows = [to.at.add(inputs, to.whole(k)) for k in range(QUAD)]
+    columns = [to.at.add(output, to.whole(j)) for output in outputs for j in range(QUAD)]
     name = f"gradient{2 * number}"
-    for k in range(deep):
-        row = to.at.add(start, to.index(k))
-        there = to.at.and_(exists, to.at.icmp_signed("<", to.spread(row), to.whole(layer.inputs)))
-        to.store_each(sums[k], frame.buffers[name], place(name, row), there)
+    begin = to.spread(to.at.mul(frame.block, to.index(prod(shapes[name][1:]))))
+    pairs = [(row, own) for row in rows for own in columns]
+    for total, (row, own) in zip(sums, pairs, strict=True):
+        there = to.at.and_(
+            to.at.icmp_signed("<", row, to.whole(layer.inputs)), to.at.icmp_signed("<", own, to.whole(layer.outputs))
+        )
+        place = to.at.add(to.at.add(begin, own), to.at.mul(row, to.whole(layer.outputs)))
+        to.store_each(total, frame.buffers[name], place, there)
     name = f"gradient{2 * number + 1}"
-    once = to.at.and_(exists, to.at.icmp_signed("==", to.spread(start), to.whole(0)))
-    to.store_each(sums[deep], frame.buffers[name], place(name, to.index(0)), once)
+    begin = to.spread(to.at.mul(frame.block, to.index(prod(shapes[name][1:]))))
+    once = to.at.and_(
+        to.at.icmp_signed("<", each, to.whole(layer.outputs)),
+        to.at.icmp_signed("==", to.spread(start), to.whole(0)),
+    )
+    to.store_each(alone, frame.buffers[name], to.at.add(begin, each), once)
     return []
 
 
-def _sums(frame: Frame, layer: Layer, start: Value, column: Value, deep: int) -> list[Value]:
-    """Of x[k] g for `deep` inputs from `start` on, and of g."""
+def _sums(frame: Frame, layer: Layer, inputs: Value, outputs: list[Value], each: Value) -> list[Value]:
+    """Of x[k] g[j] for every lane's own inputs and outputs, and of g for the one output `each`."""
     to, shape = frame.to, frame.shape
     left = to.at.sub(to.index(shape.batch), to.at.mul(frame.block, to.index(shape.warps)))
     examples = to.at.select(to.at.icmp_signed("<", left, to.index(shape.warps)), left, to.index(shape.warps))
@@ -104,19 +119,22 @@ def _sums(frame: Frame, layer: Layer, start: Value, column: Value, deep: int) ->
         records, last = frame.storage(own, "records"), to.at.sub(steps, to.index(1))
 
         def some(step: Value, sums: list[Value]) -> list[Value]:
+            loaded = []
             for ahead in range(AT_ONCE):
                 here = to.at.add(step, to.index(ahead))
                 over = to.at.icmp_signed(">", here, last)
                 record = frame.record(records, to.at.select(over, last, here))
-                gradient = to.load(to.place(record, column), layer.gradient)
-                gradient = to.choose(to.at.icmp_signed(">", to.spread(here), to.spread(last)), to.nothing, gradient)
-                begin = to.place(record, start)
-                x = [own for k in range(0, deep, QUAD) for own in to.quad(begin, layer.x + k)]
-                sums = [to.fma(own, gradient, total) for own, total in zip(x, sums, strict=False)] + [
-                    to.add(sums[-1], gradient)
-                ]
+                x = to.load_quads(to.place(record, layer.x), inputs)
+                gradient = to.place(record, layer.gradient)
+                g = [value for output in outputs for value in to.load_quads(gradient, output)]
+                loaded.append((to.spread(over), x, g, to.load_each(gradient, each)))
+            for beyond, x, g, alone in loaded:
+                *totals, total = sums
+                products = [(to.choose(beyond, to.nothing, a), b) for a in x for b in g]
+                sums = [to.fma(a, b, own) for (a, b), own in zip(products, totals, strict=True)]
+                sums.append(to.add(total, to.choose(beyond, to.nothing, alone)))
             return sums
 
         return to.repeat(steps, some, held, step=AT_ONCE)
 
-    return to.repeat(examples, example, [to.nothing] * (deep + 1))
+    return to.repeat(examples, example, [to.nothing] * (LANES + 1))

@@ -71,7 +71,8 @@ class Warps(ABC):
 
     @abstractmethod
     def permuted(self, columns: Columns, index: Value) -> Value:
-        """In every lane the number at its own index of the columns; an index beyond them gives any of their numbers."""
+        """In every lane the number at its own index of the columns; an index beyond them gives any of their numbers, or
+        that at the index modulo 32 if there is one column."""
 
     @abstractmethod
     def sync(self) -> None:
@@ -209,9 +210,17 @@ class Warps(ABC):
     def largest(self, columns: Columns) -> Value:
         return self._over_lanes(columns, self.at_least)
 
-    def least_whole(self, columns: Columns) -> Value:
-        """The least of integers."""
-        return self._over_lanes(columns, lambda a, b: self.choose(self.at.icmp_signed("<", a, b), a, b))
+    def largest_chance(self, columns: Columns) -> Value:
+        """The largest of numbers none of which is below 0."""
+        return self.largest(columns)
+
+    def first_lane(self, conditions: list[Value], otherwise: int) -> Value:
+        """The first place whose condition holds, in every lane."""
+        places = []
+        for number, condition in enumerate(conditions):
+            place = self.at.add(self.lane, self.whole(number * LANES))
+            places.append(self.choose(condition, place, self.whole(otherwise)))
+        return self._over_lanes(places, lambda a, b: self.choose(self.at.icmp_signed("<", a, b), a, b))
 
     def _over_lanes(self, columns: Columns, join: Callable[[Value, Value], Value]) -> Value:
         result = columns[0]
@@ -235,9 +244,10 @@ class Warps(ABC):
         results = []
         for number in range(len(columns)):
             index = self.at.add(self.lane, self.whole(number * LANES - by))
-            low, high = self.whole(0), self.whole(size)
-            index = self.choose(self.at.icmp_signed("<", index, low), self.at.add(index, high), index)
-            index = self.choose(self.at.icmp_signed(">=", index, high), self.at.sub(index, high), index)
+            if size != LANES:  # lanes themselves are counted modulo 32
+                low, high = self.whole(0), self.whole(size)
+                index = self.choose(self.at.icmp_signed("<", index, low), self.at.add(index, high), index)
+                index = self.choose(self.at.icmp_signed(">=", index, high), self.at.sub(index, high), index)
             results.append(self.part(self.permuted(columns, index), size, number))
         return results
 
@@ -251,10 +261,12 @@ class Warps(ABC):
             results.append(self.part(self.permuted(columns, index), size, number))
         return results
 
-    def lane_sums(self, warps: list[Value]) -> Value:
-        """Lane i: the sum over the lanes of warp number i; at most 32 of them. An exchange per warp instead of five."""
-        rows: list[Value | None] = [*warps, *[None] * (LANES - len(warps))]
-        nothing, distance = self.number(0.0), 1
+    def lane_sums(self, warps: list[Value], distance: int = 1) -> Value:
+        """Lane i: the sum over the lanes of warp number i; at most 32 of them. An exchange per warp instead of five.
+
+        With a distance d, a power of 2: of warp number i // d, over the lanes whose number has the same rest by d."""
+        rows: list[Value | None] = [*warps, *[None] * (LANES // distance - len(warps))]
+        nothing = self.number(0.0)
         while len(rows) > 1:
             upper = self.at.icmp_signed("!=", self.at.and_(self.lane, self.whole(distance)), self.whole(0))
             paired: list[Value | None] = []

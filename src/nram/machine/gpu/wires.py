@@ -6,7 +6,9 @@ and goes through its values, so that no sum needs another lane. For mixing, four
 
 from __future__ import annotations
 
-from nram.machine.gpu.shape import LANES, QUAD, WarpShape
+from itertools import chain, product
+
+from nram.machine.gpu.shape import GROUP, LANES, QUAD, WarpShape
 from nram.machine.gpu.warps import Columns, Value, Warps
 
 
@@ -17,7 +19,8 @@ class Wires:
         self.to = to
         self.shape = shape
         self.place, self.received, self.values = own["wires"], own["received"], own["values"]  # in shared memory
-        self.lengths = lengths  # a table: of every lane's wire, 0 where there is none
+        groups = range(shape.wire_groups)
+        self.lengths = [to.load_whole(lengths, group * LANES) for group in groups]  # of every lane's wire, or 0
         self.epsilon = epsilon
         self.quads = range(0, shape.wiring.values, QUAD)
 
@@ -52,8 +55,8 @@ class Wires:
         to, last = self.to, self.shape.wiring.wires - 1
         wire = to.at.add(to.lane, to.whole(group * LANES))
         if (group + 1) * LANES > last + 1:
-            wire = to.choose(to.at.icmp_signed("<", wire, to.whole(last)), wire, to.whole(last))
-        return to.load_whole(self.lengths, group * LANES), to.at.mul(wire, to.whole(stride))
+            wire = self._at_most(wire, last)
+        return self.lengths[group], to.at.mul(wire, to.whole(stride))
 
     def _load(self, index: Value) -> list[Value]:
         """All places of every lane's wire."""
@@ -78,10 +81,16 @@ class Wires:
         """The weights of a record."""
         return [self.to.load(record, start) for start in range(0, self.shape.chosen, LANES)]
 
-    def restore(self, weights: list[Value], values: list[Value]) -> None:
+    def restore(self, weights: list[Value], values: list[Columns]) -> None:
         """Put what a record kept of weights and values into shared memory."""
-        self.to.store_columns(weights, self.place)
-        self.to.store_columns(values, self.values)
+        to, shape = self.to, self.shape
+        to.store_columns(weights, self.place)
+        for v, row in shape.value_rows.items():
+            place = shape.value_places[v]
+            if v in shape.dense:
+                to.store_columns(values[row], self.values, place)
+            else:
+                to.store_each(values[row][0], self.values, to.at.add(to.lane, to.whole(place)), to.before(QUAD))
 
     # Mixing
 
@@ -129,27 +138,48 @@ class Wires:
         to.sync()
 
     def _weight_gradients(self, group: int) -> list[Value]:
-        """For every lane's wire and every value v: the sum over m of g[m] value[v, m]."""
+        """For every lane's wire and every value v: the sum over m of g[m] value[v, m].
+
+        Lane l first takes the wires l % 8, l % 8 + 8, ... and every fourth value from l // 8 on, so that four numbers
+        read at once are used several times; the sums reach the lanes of their wires by way of the gradients' place."""
         to, shape = self.to, self.shape
-        _length, index = self._lanes(group, shape.gradient_stride)
-        dense = [v for v, support in enumerate(shape.supports) if support == "all"]
+        stride, count = to.whole(shape.gradient_stride), min(LANES, shape.wiring.wires - group * LANES)
+        dense = range(0, len(shape.dense), QUAD)
+        first_wire = to.at.and_(to.lane, to.whole(GROUP - 1))
+        first_value = to.at.lshr(to.lane, to.whole(GROUP.bit_length() - 1))
+        wires = [to.at.add(first_wire, to.whole(group * LANES + number)) for number in range(0, count, GROUP)]
+        places = [to.at.add(first_value, to.whole(number)) for number in dense]
+        gradients = [to.at.mul(self._at_most(wire, shape.wiring.wires - 1), stride) for wire in wires]
+        values = [to.at.mul(self._at_most(place, len(shape.dense) - 1), stride) for place in places]
 
         def four(m: Value, sums: list[Value]) -> list[Value]:
-            gradient = to.load_quads(self.received, to.at.add(index, to.spread(m)))
+            here = to.spread(m)
+            loaded = [to.load_quads(self.received, to.at.add(index, here)) for index in gradients]
+            others = [to.load_quads(self.values, to.at.add(index, here)) for index in values]
             results = []
-            for v, total in zip(dense, sums, strict=True):
-                value = to.quad(self.values, to.at.add(to.index(shape.value_rows[v] * shape.row), m))
-                for own, other in zip(gradient, value, strict=True):
-                    total = to.fma(own, other, total)
+            for (quad, other), total in zip(product(loaded, others), sums, strict=True):
+                for own, value in zip(quad, other, strict=True):
+                    total = to.fma(own, value, total)
                 results.append(total)
             return results
 
-        sums = dict(zip(dense, to.repeat(shape.rows, four, [to.nothing] * len(dense), step=QUAD), strict=True))
+        sums = to.repeat(shape.rows, four, [to.nothing] * (len(wires) * len(places)), step=QUAD)
+        _length, index = self._lanes(group, shape.gradient_stride)
         first = to.load_quads(self.received, index)
+        to.sync()
+        for (wire, place), total in zip(product(wires, places), sums, strict=True):
+            to.store_each(total, self.received, to.at.add(to.at.mul(wire, stride), place))
+        to.sync()
+        quads = [to.load_quads(self.received, to.at.add(index, to.whole(start))) for start in dense]
+        found = dict(zip(shape.dense, chain(*quads), strict=False))
         for v, support in enumerate(shape.supports):
             if support == "truth":
-                no, yes, *_rest = to.quad(self.values, shape.value_rows[v] * shape.row)
-                sums[v] = to.fma(first[1], yes, to.mul(first[0], no))
+                no, yes, *_rest = to.quad(self.values, shape.value_places[v])
+                found[v] = to.fma(first[1], yes, to.mul(first[0], no))
             elif isinstance(support, int):
-                sums[v] = first[support]
-        return [sums[v] for v in range(len(shape.supports))]
+                found[v] = first[support]
+        return [found[v] for v in range(len(shape.supports))]
+
+    def _at_most(self, number: Value, bound: int) -> Value:
+        to = self.to
+        return to.choose(to.at.icmp_signed("<", number, to.whole(bound)), number, to.whole(bound))
