@@ -62,25 +62,26 @@ class Source:
 def api_parts() -> Iterator[str]:
     yield "What `import nram` gives. Everything else may change from one version to the next."
     public = {name: getattr(nram, name) for name in sorted(nram.__all__, key=str.lower)}
-    written = [Source.of(name, value) for name, value in public.items() if inspect.isclass(value) or callable(value)]
+    written = [Source.of(f"nram.{name}", value) for name, value in public.items() if callable(value)]
     functions = [source for source in written if isinstance(source.node, ast.FunctionDef)]
     classes = [source for source in written if isinstance(source.node, ast.ClassDef)]
-    others = _types_used(written)
+    others, aliases = _types_used(written)
     listed = [*functions, *classes, *others]
     yield table(
         ("name", "what it is"), [(f"[`{s.name}`](#{_anchor(s.name)})", _first_sentence(s.node)) for s in listed]
     )
     yield "## Functions"
     for source in functions:
-        yield from _function_parts(source.node, source.name, 3)
+        yield from _function_parts(source)
     yield "## Classes"
     for source in classes:
         yield from _class_parts(source)
-    if others:
-        yield "## What they give and take"
-        yield "These need no import by name to be used; for types in one's own code, the module is named."
+    yield "## What they give and take"
+    yield "Nobody needs to import these to use them."
     for source in others:
         yield from _class_parts(source)
+    yield "### Short names of types"
+    yield table(("name", "what it stands for"), [(f"`{name}`", f"`{meaning}`") for name, meaning in aliases.items()])
 
 
 def _anchor(name: str) -> str:
@@ -96,11 +97,11 @@ def doc(node: ast.AST) -> str:
     return (ast.get_docstring(node) or "") if documented else ""
 
 
-def _function_parts(node: ast.AST, name: str, level: int) -> Iterator[str]:
-    assert isinstance(node, ast.FunctionDef)
-    yield f"{'#' * level} {name}"
-    yield f"```python\n{_signature(node)}\n```"
-    yield prose(doc(node)) or "(not described)"
+def _function_parts(source: Source) -> Iterator[str]:
+    assert isinstance(source.node, ast.FunctionDef)
+    yield f"### {source.name}"
+    yield f"```python\n{_signature(source.node)}\n```"
+    yield prose(doc(source.node))
 
 
 def _signature(node: ast.FunctionDef, of_class: bool = False) -> str:
@@ -150,8 +151,8 @@ def _class_parts(source: Source) -> Iterator[str]:
         yield table(("part", "type", "meaning"), parts)
     for member in node.body:
         if isinstance(member, ast.FunctionDef) and not member.name.startswith("_") and not _is_property(member):
-            yield f"```python\n.{_signature(member, of_class=True)}\n```"
-            yield prose(doc(member)) or "(not described)"
+            said = prose(doc(member))
+            yield f"```python\n.{_signature(member, of_class=True)}\n```" + (f"\n\n{said}" if said else "")
 
 
 def fields(source: Source) -> Iterator[tuple[str, str, str]]:
@@ -188,20 +189,30 @@ def _is_property(node: ast.FunctionDef) -> bool:
     return any(ast.unparse(decorator) in ("property", "cached_property") for decorator in node.decorator_list)
 
 
-def _types_used(written: list[Source]) -> list[Source]:
-    """Classes of this package that the public names give or take, and what those give, each once."""
+def _types_used(written: list[Source]) -> tuple[list[Source], dict[str, str]]:
+    """What the public names give or take besides themselves: classes of this package, and short names of types."""
     known = {source.node.name for source in written if isinstance(source.node, ast.ClassDef)}
-    found: list[Source] = []
-    waiting = list(written)
-    while waiting:
-        source = waiting.pop(0)
+    classes: dict[str, Source] = {}
+    aliases: dict[str, str] = {}
+    for source in written:
         for name in _names_in_types(source.node):
-            value = None if name in known else _resolve(name, source.module)
-            if inspect.isclass(value) and value.__module__.startswith("nram") and not name.startswith("_"):
-                known.add(name)
-                found.append(Source.of(name, value))
-                waiting.append(found[-1])
-    return sorted(found, key=lambda source: source.name.lower())
+            there, home = _defined(name, source.module)
+            value = getattr(home, there, None)
+            if inspect.isclass(value) and value.__module__.startswith("nram") and value.__name__ not in known:
+                classes[name] = Source.of(name, value)
+            elif (meaning := _assigned(there, home)) is not None:
+                aliases[name] = meaning
+    return [classes[name] for name in sorted(classes)], dict(sorted(aliases.items()))
+
+
+def _assigned(name: str, module: ModuleType) -> str | None:
+    """What stands behind `name =` in a module, be it for the type checker alone."""
+    for node in ast.walk(ast.parse(inspect.getsource(module))):
+        plain = isinstance(node, ast.Assign) and any(ast.unparse(target) == name for target in node.targets)
+        alias = isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == name
+        if isinstance(node, ast.Assign | ast.AnnAssign) and (plain or alias) and node.value is not None:
+            return ast.unparse(node.value)
+    return None
 
 
 def _names_in_types(node: ast.AST) -> list[str]:
@@ -226,13 +237,11 @@ def _names_in_types(node: ast.AST) -> list[str]:
     return names
 
 
-def _resolve(name: str, module: ModuleType) -> Any:
-    """What a name in an annotation means, also if it is imported for the type checker alone."""
-    if hasattr(module, name):
-        return getattr(module, name)
+def _defined(name: str, module: ModuleType) -> tuple[str, ModuleType]:
+    """What a name in an annotation is called where it is defined, also if it is imported for the type checker alone."""
     for node in ast.walk(ast.parse(inspect.getsource(module))):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("nram"):
             for alias in node.names:
                 if (alias.asname or alias.name) == name:
-                    return getattr(importlib.import_module(node.module), alias.name, None)
-    return None
+                    return _defined(alias.name, importlib.import_module(node.module))
+    return name, module

@@ -150,10 +150,12 @@ def test_a_run_is_trained_extracted_and_found_finished(tmp_path: Path):
     assert (program.task, program.origin) == ("access", "trained")
     assert dict(program.made)["command"].startswith("nram train access --seed 3 --set batch=4")
     assert nram.extract(tmp_path / "run", form="raw").rows >= program.rows
-    again = nram.train("access", tmp_path / "run", seed=3, settings=SMALL, resume=True)
-    assert again.result == run.result
+    for same in ({"seed": 3, "settings": SMALL}, {}):
+        assert nram.train("access", tmp_path / "run", resume=True, **same).result == run.result
     with pytest.raises(nram.UsageError, match="another configuration"):
         nram.train("access", tmp_path / "run", seed=4, settings=SMALL, resume=True)
+    with pytest.raises(nram.UsageError, match="another configuration"):
+        nram.train("copy", tmp_path / "run", resume=True)
     with pytest.raises(nram.UsageError, match="holds a run already"):
         nram.train("access", tmp_path / "run", seed=3, settings=SMALL)
 

@@ -15,11 +15,17 @@ SIZES = range(1, 11)
 OF_EACH_SIZE = 8
 
 
+def all_cells(memory):
+    """Where nothing else may change: without it, a program is free to spoil what nobody asks about."""
+    return list(range(len(memory)))
+
+
 def array_length(rng, n, room):
     """The number of elements goes to cell 0."""
     values = [rng.randint(1, n + 1) for _ in range(n)]
     rest = [0] * (room + 1)
-    return [0, *values, *rest], [n, *values, *rest], [0]
+    after = [n, *values, *rest]
+    return [0, *values, *rest], after, all_cells(after)
 
 
 def add_to_all(rng, n, room):
@@ -27,14 +33,16 @@ def add_to_all(rng, n, room):
     k = rng.randint(1, 3)
     values = [rng.randint(1, n + room + 1) for _ in range(n)]
     rest = [0] * (room + 4)
-    return [k, *values, *rest], [k, *(value + k for value in values), *rest], list(range(1, n + 1))
+    after = [k, *(value + k for value in values), *rest]
+    return [k, *values, *rest], after, all_cells(after)
 
 
 def prefix_sums(rng, n, room):
     """Every element becomes the sum of those up to it."""
     values = [rng.randint(1, 2) for _ in range(n)]
     rest = [0] * (n + room + 1)
-    return [*values, *rest], [*(sum(values[: i + 1]) for i in range(n)), *rest], list(range(n))
+    after = [*(sum(values[: i + 1]) for i in range(n)), *rest]
+    return [*values, *rest], after, all_cells(after)
 
 
 def shift_left(rng, n, room):
@@ -56,7 +64,8 @@ def contains(rng, n, room):
     values = [rng.randint(1, n + room + 1) for _ in range(n)]
     wanted = rng.choice(values) if rng.random() < 0.5 else rng.randint(1, n + room + 1)
     rest = [0] * (room + 1)
-    return [wanted, *values, *rest], [int(wanted in values), *values, *rest], [0]
+    after = [int(wanted in values), *values, *rest]
+    return [wanted, *values, *rest], after, all_cells(after)
 
 
 def linked_list(rng, n, room, largest):
@@ -79,7 +88,8 @@ def list_last(rng, n, room):
 def list_sum(rng, n, room):
     """The sum of a linked list's values goes to cell 1."""
     memory, values = linked_list(rng, n, room, largest=2)
-    return memory, [memory[0], sum(values), *memory[2:]], [1]
+    after = [memory[0], sum(values), *memory[2:]]
+    return memory, after, all_cells(after)
 
 
 PROBLEMS = (array_length, add_to_all, prefix_sums, shift_left, distance, contains, list_last, list_sum)

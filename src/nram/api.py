@@ -214,7 +214,7 @@ def train(
 
     `task` is a name, a file, or a task that was made known by `nram.register`. `settings` are laid over its recipe:
     `{"registers": 3, "machine.hidden": 32}`; `nram train TASK --set help` lists them. The run goes to `out`
-    (default: `runs/TASK-SEED`). `resume` goes on with what is there. `on_report` is told how it stands now and then.
+    (default: `runs/TASK-SEED`). `resume` goes on with the run that is there. `on_report` is told how it stands.
     """
     from nram.training.run_folder import RunFolder
     from nram.training.settings import load_config
@@ -225,7 +225,9 @@ def train(
     folder = RunFolder(Path("runs", f"{config.task_name}-{config.seed}") if out is None else Path(out))
     if resume and folder.exists:
         folder = RunFolder.open(folder.path)
-        folder.require_same(config)
+        if settings or seed is not None or folder.config.task != config.task:
+            folder.require_same(config)
+        config = folder.config
     else:
         folder.require_new()
     result = folder.result if folder.exists else None

@@ -85,6 +85,15 @@ def test_an_island_without_progress_starts_anew_and_one_without_error_never_does
     np.testing.assert_array_equal(weights(now)[4], weights(population)[4])
 
 
+def test_the_best_island_never_starts_anew(population):
+    now = population
+    for step in (100, 200, 300, 400):
+        now = culled(now, step=step)
+    assert now.members.island.stalled[0] == 3
+    assert now.members.island.stalled[4] < 2
+    np.testing.assert_array_equal(weights(now)[1], weights(population)[1])
+
+
 def test_progress_gives_an_island_more_time(population):
     now = population
     for step in range(1, 6):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import time
 from pathlib import Path
@@ -69,7 +68,9 @@ def run(arguments) -> int:
     from nram.tasks import get_task
 
     names = list(dict.fromkeys([*arguments.tasks, *arguments.train])) or list(TABLE)
-    origins = tuple(origin for origin in ORIGINS if not arguments.origin or origin in arguments.origin)
+    origins: tuple[Origin, ...] = tuple(
+        origin for origin in ORIGINS if not arguments.origin or origin in arguments.origin
+    )
     strange = [name for name in names if name not in TABLE]
     if strange:
         raise UsageError(f"{', '.join(strange)}: not in the paper's Table 1, which has {', '.join(TABLE)}")
@@ -171,11 +172,11 @@ def _write(table: Reproduction, out: Path) -> list[Path]:
 def _show(table: Reproduction) -> None:
     from rich.console import Console
 
-    from nram.reproduction.report import curve_cells, legend, table_cells, trained_ones
+    from nram.reproduction.report import curve_cells, legend, line_cells, trained_ones
 
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 180)
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 140)
     console.print("Table 1 of the paper, and ours", style="bold")
-    console.print(_grid(table_cells(table)))
+    console.print(_grid(line_cells(table)))
     for line in legend(table):
         console.print(line, style="dim", markup=False)
     if trained_ones(table.rows):
@@ -184,19 +185,14 @@ def _show(table: Reproduction) -> None:
 
 
 def _grid(rows: list[list[str]]):
+    """A table; where the first column is filled, a new task begins."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    def unbroken(cell: str) -> Text:
-        """Lines may break anywhere but inside a comparison."""
-        return Text(re.sub(r" (<=|=) ", "\u00a0\\1\u00a0", cell))
-
-    grid = Table(box=box.SIMPLE_HEAD)
-    for heading in rows[0]:
-        grid.add_column(unbroken(heading), style="dim" if heading.startswith("paper") else None)
+    grid = Table(*rows[0], box=box.SIMPLE_HEAD, pad_edge=False)
     for row in rows[1:]:
-        grid.add_row(*map(unbroken, row))
+        grid.add_row(*map(Text, row), style="dim" if row[1] == "paper" else None)
     return grid
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from nram.errors import UsageError
 from nram.programs.ir import Origin
@@ -27,6 +28,9 @@ from nram.reproduction.models import Model
 from nram.reproduction.paper import GENERALISED_TO
 from nram.runtime import Device
 from nram.tasks.base import Task
+
+if TYPE_CHECKING:
+    from nram.reproduction.soft import SoftRunner  # imported late, like JAX
 
 FULL_COUNT = 10_000
 LEAST_COUNT = 20
@@ -145,25 +149,31 @@ class _Work:
 
         trained, far = model.trained_up_to, plan.at
         curve = plan.points(model) if model.origin == "trained" else []
+        runner = self._runner(model)
         return Examined(
             model,
-            self._pair(model, f"n <= {trained}", lambda: draw(trained, plan.count)),
-            self._pair(model, f"n = {far}", lambda: draw(far, plan.count_at)),
+            self._pair(model, runner, f"n <= {trained}", lambda: draw(trained, plan.count)),
+            self._pair(model, runner, f"n = {far}", lambda: draw(far, plan.count_at)),
             tuple(self._beyond(model, n, count) for n, count in BEYOND if model.program is not None),
             tuple(
-                self._pair(model, f"the figure up to n = {n}", lambda n=n: draw(n, plan.count_at, True)) for n in curve
+                self._pair(model, runner, f"the figure up to n = {n}", lambda n=n: draw(n, plan.count_at, True))
+                for n in curve
             ),
         )
 
-    def _pair(self, model: Model, what: str, draw: Callable[[], Instances]) -> Pair:
+    def _runner(self, model: Model) -> SoftRunner | None:
+        if model.network is None:
+            return None
+        from nram.reproduction.soft import SoftRunner
+
+        return SoftRunner(model.network.config, model.network.controller, self.devices)
+
+    def _pair(self, model: Model, runner: SoftRunner | None, what: str, draw: Callable[[], Instances]) -> Pair:
         words = f"{model.source}, {what}"
         self.progress(self.done, self.total, words)
         instances = draw()
         soft = hard = None
-        if model.network is not None:
-            from nram.reproduction.soft import SoftRunner
-
-            runner = SoftRunner(model.network.config, model.network.controller, self.devices)
+        if runner is not None:
 
             def done(behind: int) -> None:
                 share = f": {behind:,} of {len(instances):,} instances" if behind else ""

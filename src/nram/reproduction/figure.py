@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from nram.files import write_atomically
 from nram.pictures.curves import HARD, SOFT
 from nram.reproduction.examining import Examined
-from nram.reproduction.report import Reproduction
+from nram.reproduction.report import Reproduction, trained_ones
 
 COLUMNS = 5
 
@@ -29,7 +29,7 @@ def draw_generalisation(table: Reproduction, path: Path) -> None:
 def generalisation(table: Reproduction) -> Figure:
     columns = min(COLUMNS, len(table.rows))
     lines = -(-len(table.rows) // columns)
-    figure = Figure(figsize=(0.6 + 2.3 * columns, 0.9 + 1.9 * lines), layout="constrained")
+    figure = Figure(figsize=(max(5.2, 0.6 + 2.3 * columns), 0.9 + 1.9 * lines), layout="constrained")
     FigureCanvasAgg(figure)
     panels = figure.subplots(lines, columns, squeeze=False, sharex=True, sharey=True).flat
     handles = {}
@@ -43,7 +43,8 @@ def generalisation(table: Reproduction) -> Figure:
             handles |= _plot(axes, trained)
     for axes in panels[len(table.rows) :]:
         axes.set_visible(False)
-    panels[0].set(xlim=(0, table.plan.at + 2), ylim=(-0.04, 1.04))
+    largest = max([table.plan.at, *(pair.max_complexity for _, one in trained_ones(table.rows) for pair in one.curve)])
+    panels[0].set(xlim=(0, largest + 2), ylim=(-0.04, 1.04))
     figure.supxlabel("maximal complexity", fontsize=10)
     figure.supylabel("error", fontsize=10)
     if handles:

@@ -100,7 +100,7 @@ def soft_outputs(runner: SoftRunner, instances: Instances, done: Callable[[int],
     size = traced.input.shape[1]
     outputs = np.empty((len(instances), instances.limits.shape[1], size), np.int32)
     cells = np.asarray(traced.cells) | np.asarray(traced.scored)
-    at_once = runner.at_once(size, len(instances))
+    at_once = runner.at_once(size)
     for begin in range(0, len(instances), at_once):
         done(begin)
         places = order[begin : begin + at_once]

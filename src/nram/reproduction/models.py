@@ -86,7 +86,7 @@ def run_model(task: Task, folder: RunFolder, on_note: Callable[[str], None] = la
     controller, _ = folder.load_member(0)
     program, missing = None, ""
     try:
-        program = extract_run(folder, 0, on_note=on_note).program
+        program = extract_run(folder, 0, "every-input", on_note).program
     except NramError as error:
         missing = str(error)
     arguments: list[str] = folder.record.get("arguments", [])

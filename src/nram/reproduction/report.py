@@ -132,6 +132,24 @@ def table_cells(table: Reproduction) -> list[list[str]]:
     return [heading, *rows]
 
 
+def line_cells(table: Reproduction) -> list[list[str]]:
+    """The same for narrow places: a line for the paper and one for each origin."""
+    rows = [["task", "", "trained on", "train error", f"n = {table.plan.at}", "discretisation", "program"]]
+    for row in table.rows:
+        paper, trained = TABLE[row.task.name], row.of("trained")
+        told = [paper.complexity, paper.train_error, paper.generalisation, paper.discretisation]
+        rows.append([row.task.name, "paper", *told, ""])
+        if trained is None:
+            rows.append(["", "trained", table.why_missing("trained"), *[""] * 4])
+        else:
+            complexity, *cells = _trained_cells(trained)
+            rows.append(["", "trained", f"n <= {complexity}", *cells])
+        for one in row.examined:
+            if one is not trained:
+                rows.append(["", one.model.origin, *[""] * 4, _reach(one)])
+    return rows
+
+
 def _trained_cells(examined: Examined) -> list[str]:
     trained, far = examined.trained, examined.far
     return [
@@ -185,10 +203,10 @@ def _reach(examined: Examined) -> str:
     at_limit = _largest(checks, lambda one: one.right_at_limit)
     if at_limit is None:
         return f"wrong at n = {_size(checks[0]):,}"
-    words = "" if everywhere is None else f"perfect up to n = {everywhere:,}"
-    if at_limit != everywhere:
-        words += f"{', ' if words else 'right '}at T only up to n = {at_limit:,}"
-    return words
+    if everywhere == at_limit:
+        return f"all right to n = {at_limit:,}"
+    words = "" if everywhere is None else f"all right to n = {everywhere:,}, "
+    return f"{words}at T only to n = {at_limit:,}"
 
 
 def program_checks(examined: Examined) -> list[Measure | Beyond]:
@@ -222,13 +240,13 @@ def percent(share: float) -> str:
 def curve_cells(table: Reproduction) -> list[list[str]]:
     """The figure as a table: a line for each trained network and one for its program."""
     points = sorted({pair.max_complexity for _, one in trained_ones(table.rows) for pair in one.curve})
-    rows = [["task", "", "n up to", *map(str, points)]]
+    rows = [["task", "", *(f"n <= {point}" for point in points)]]
     for row, one in trained_ones(table.rows):
         for mode, words in (("soft", "network"), ("hard", "program")):
             found = {pair.max_complexity: getattr(pair, mode) for pair in one.curve}
             measures = [found.get(point) for point in points]
             cells = [NOTHING if measure is None else percent(measure.error["T"]) for measure in measures]
-            rows.append([row.task.name, words, "error", *cells])
+            rows.append([row.task.name if mode == "soft" else "", words, *cells])
     return rows
 
 
@@ -269,10 +287,11 @@ def legend(table: Reproduction) -> list[str]:
         f"Ours: {plan.count:,} unseen instances at the trained complexity, {plan.count_at:,} at n = {plan.at} (half of "
         f"complexities uniform up to it, half of it itself), seed {plan.seed}; programs also on {sizes}.",
         "Ours is 'perfect' where no instance is wrong under any of the step limits T(n), 2T(n) and 20n+200; 'at T "
-        "only' where that holds when the machine is stopped at T(n). Errors are those at T(n): wrong cells among those that "
-        "should be modified; 'exact' is the share of instances without a wrong output cell.",
+        "only' where that holds when the machine is stopped at T(n). Errors are those at T(n): wrong cells among "
+        "those that should be modified; 'exact' is the share of instances without a wrong output cell.",
         "Discretisation is 'perfect' where program and network put out the same on all these instances, under every "
-        "limit. Searched programs were found without a network: they say nothing of training.",
+        "limit. A program is 'all right to n' if no instance was wrong under any limit at any of the sizes above, up "
+        "to that one. Searched programs were found without a network: they say nothing of training.",
     ]
 
 

@@ -8,7 +8,7 @@ machine that halts is done with then, whatever the limit. And instances of like 
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import jax
@@ -16,15 +16,16 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from nram.machine import Controller, soft_step
+from nram.machine import Controller, Options, Wiring, soft_step
 from nram.machine.soft import SoftState, start_soft
 from nram.runtime import Device
-from nram.training.config import TrainConfig
-from nram.training.member import machine_options, wiring_of
+from nram.training.config import MachineConfig, TrainConfig
+from nram.training.member import wiring_of
 from nram.training.population import mapped
 
 MOST_LIMITS = 3  # fewer are filled up, so that one compiled program serves all calls of a size
 CPU_BATCH = 16  # its memories stay in a core's cache
+GPU_BATCH = 1024
 GPU_BATCH_BYTES = 2**29  # of memory tapes at once
 SURE = 1.01, 1e-5  # a cell is settled if its lead exceeds what is still to come, rounding allowed for
 
@@ -46,11 +47,16 @@ class SoftRunner:
     def __init__(self, config: TrainConfig, controller: Controller, devices: list[Device]):
         self.config, self.controller, self.devices = config, controller, devices
 
-    def at_once(self, size: int, count: int) -> int:
+    @property
+    def shards(self) -> int:
+        """Devices at work: every core of a CPU, or one GPU."""
+        return len(self.devices) if self.devices[0].platform == "cpu" else 1
+
+    def at_once(self, size: int) -> int:
         """How many instances one call takes."""
         if self.devices[0].platform == "cpu":
-            return CPU_BATCH * len(self.devices)
-        return min(count, max(1, GPU_BATCH_BYTES // (4 * size * size)))
+            return CPU_BATCH * self.shards
+        return max(1, min(GPU_BATCH, GPU_BATCH_BYTES // (4 * size * size)))
 
     def predict(self, inputs: np.ndarray, cells: np.ndarray, limits: np.ndarray) -> np.ndarray:
         """The most probable memories [B, L, M] under limits [B, L], to be looked at in the given cells only.
@@ -59,26 +65,25 @@ class SoftRunner:
         """
         (count, size), columns = inputs.shape, limits.shape[1]
         limits = np.pad(limits, [(0, 0), (0, MOST_LIMITS - columns)], mode="edge")
-        shards = len(self.devices) if self.devices[0].platform == "cpu" else 1
-        batch = -(-max(count, self.at_once(size, count)) // shards)
-        run = _compiled(self.config, tuple(self.devices), shards)
-        padding = shards * batch - count
-        parts = [np.pad(array, [(0, padding), (0, 0)], mode="edge") for array in (inputs, cells, limits)]
+        shards, full = self.shards, self.at_once(size)
+        run = _compiled(self.config.machine, self.config.epsilon, tuple(self.devices), shards)
+        parts = [np.pad(array, [(0, full - count), (0, 0)], mode="edge") for array in (inputs, cells, limits)]
         controllers = jax.tree.map(lambda leaf: np.broadcast_to(leaf, (shards, *np.shape(leaf))), self.controller)
-        predicted = run(controllers, *(part.reshape(shards, batch, -1) for part in parts))
-        return np.asarray(predicted).reshape(shards * batch, MOST_LIMITS, size)[:count, :columns]
+        predicted = run(controllers, *(part.reshape(shards, full // shards, -1) for part in parts))
+        return np.asarray(predicted).reshape(full, MOST_LIMITS, size)[:count, :columns]
 
 
 @lru_cache(maxsize=32)
-def _compiled(config: TrainConfig, devices: tuple[Device, ...], shards: int):
-    def run(controller: Controller, inputs: Array, cells: Array, limits: Array) -> Array:
-        return _run_batch(config, controller, inputs, cells, limits)
+def _compiled(machine: MachineConfig, epsilon: float, devices: tuple[Device, ...], shards: int):
+    """All that the code depends on: networks of one structure share it, whatever they were trained for."""
+    wiring, options = wiring_of(machine), Options(epsilon=epsilon, renormalising=machine.renormalise)
+    return mapped(partial(_run_batch, wiring, options), list(devices), shards)
 
-    return mapped(run, list(devices), shards)
 
-
-def _run_batch(config: TrainConfig, controller: Controller, inputs: Array, cells: Array, limits: Array) -> Array:
-    wiring, options = wiring_of(config.machine), machine_options(config)
+def _run_batch(
+    wiring: Wiring, options: Options, controller: Controller, inputs: Array, cells: Array, limits: Array
+) -> Array:
+    """The predictions of one batch, as `SoftRunner.predict` gives them."""
     ready = controller.prepare(wiring)
     count, size = inputs.shape
     last = jnp.max(limits, axis=1)

@@ -64,7 +64,7 @@ def cull(
     config: TrainConfig, stage_index: int, step: int, population: Population, fit: Fit, score: Score
 ) -> Population:
     """The population after a check: in every island the worst members are replaced, and an island that has made no
-    progress for too long starts anew.
+    progress for too long starts anew, unless it is the best.
 
     What counts is the soft error at the size of training plus the hard error at up to twice the size, half of the
     time with twice the steps: a member that has learned the examples by heart gives way to one that goes further.
@@ -84,7 +84,7 @@ def cull(
         progress = best < former - PROGRESS
         record[own] = min(best, former)
         stalled[own] = 0 if progress or best == 0 else stalled[ranked[0]] + 1
-        if 0 < stage.patience <= stalled[ranked[0]]:
+        if 0 < stage.patience <= stalled[ranked[0]] and best > np.min(standing):
             fresh.append(number)
             continue
         count = int(stage.cull * len(ranked))

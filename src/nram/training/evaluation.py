@@ -5,6 +5,7 @@ Instances of a trial at N: half have a complexity uniform up to N, half have N i
 choose a member.
 """
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, Literal, NamedTuple
@@ -21,6 +22,7 @@ from nram.tasks.base import Task, TracedInstance
 from nram.training.config import TrainConfig
 from nram.training.loss import compare
 from nram.training.member import machine_options, wiring_of
+from nram.training.predictions import cpu_devices, kernel_predictions
 
 Purpose = Literal["validation", "examination", "test"]
 Mode = Literal["soft", "hard"]
@@ -54,6 +56,11 @@ class Trial:
 @lru_cache(maxsize=16)
 def draw_trial(trial: Trial) -> tuple[TracedInstance, np.ndarray]:
     """The instances and their complexities."""
+    with _on_cpu():
+        return _drawn(trial)
+
+
+def _drawn(trial: Trial) -> tuple[TracedInstance, np.ndarray]:
     task = get_task(trial.task)
     stream = {"validation": 1, "examination": 2, "test": 3}[trial.purpose]
     key = jax.random.fold_in(jax.random.fold_in(jax.random.key(trial.seed), 7_000_000 + stream), trial.max_complexity)
@@ -62,7 +69,9 @@ def draw_trial(trial: Trial) -> tuple[TracedInstance, np.ndarray]:
     complexity = jax.random.randint(complexity_key, (trial.count,), low, high + 1, jnp.int32)
     if not trial.uniform:
         complexity = jnp.where(jnp.arange(trial.count) % 2 == 1, high, complexity)
-    sample = jax.jit(jax.vmap(lambda key, n: task.draw_traced(key, n, trial.memory_size)))
+    sample = jax.vmap(lambda key, n: task.draw_traced(key, n, trial.memory_size))
+    # Called once: not worth optimising.
+    sample = jax.jit(sample, compiler_options={"xla_backend_optimization_level": 0})
     instances = sample(jax.random.split(instance_key, trial.count), complexity)
     return jax.tree.map(np.asarray, instances), np.asarray(complexity)
 
@@ -79,25 +88,29 @@ def hard_score(config: TrainConfig, controller: Controller, instances: TracedIns
     """Means over the instances of the discretised machine's error and exact match."""
     run = partial(run_hard, controller, wiring_of(config.machine))
     results = jax.vmap(run)(instances.input, jnp.asarray(limits))
-    error, exact = jax.vmap(compare)(results.memory, instances)
-    return Score(jnp.mean(error), _share(exact), _share(results.halted))
+    return _score(results.memory, instances, _share(results.halted))
 
 
 def soft_score(
     config: TrainConfig, controller: Controller, instances: TracedInstance, limits: ArrayLike, steps: int
 ) -> Score:
-    """The same of the continuous machine: its output is the argmax of the averaged memory."""
+    """The same of the continuous machine, by the plain path: its output is the argmax of the averaged memory."""
     wiring, options = wiring_of(config.machine), machine_options(config)
 
     def one(arguments):
-        instance, limit = arguments
-        episode = run_soft(controller, wiring, instance.input, limit, steps, options)
-        return compare(jnp.argmax(episode.output, axis=-1), instance)
+        memory, limit = arguments
+        return jnp.argmax(run_soft(controller, wiring, memory, limit, steps, options).output, axis=-1)
 
     size = instances.input.shape[-1]
     batch = max(1, SOFT_BATCH_BYTES // (12 * size * size))
-    error, exact = jax.lax.map(one, (instances, limits), batch_size=min(batch, instances.input.shape[0]))
-    return Score(jnp.mean(error), _share(exact))
+    predicted = jax.lax.map(one, (instances.input, limits), batch_size=min(batch, instances.input.shape[0]))
+    return _score(predicted, instances)
+
+
+@jax.jit
+def _score(memories: ArrayLike, instances: TracedInstance, halted: Array | None = None) -> Score:
+    error, exact = jax.vmap(compare)(memories, instances)
+    return Score(jnp.mean(error), _share(exact), halted)
 
 
 def _share(flags: Array) -> Array:
@@ -113,11 +126,30 @@ def _compiled(mode: Mode, config: TrainConfig, steps: int):
 
 
 def evaluate(config: TrainConfig, controller: Controller, trial: Trial, mode: Mode, limit: str = "T") -> Score:
-    """One controller's score on one trial under one kind of step limit."""
+    """One controller's score on one trial under one kind of step limit.
+
+    The continuous machine runs by the CPU's kernel, the plain path (on JAX's device) is where there is none. The
+    discretised one runs on the CPU as well: of a GPU it would only use the slowest side, a long loop of tiny kernels.
+    """
     instances, complexity = draw_trial(trial)
     limits = step_limits(get_task(trial.task), complexity, limit)
-    score = _compiled(mode, config, int(limits.max()) if mode == "soft" else 0)(controller, instances, limits)
+    controller = jax.tree.map(np.asarray, controller)
+    if mode == "hard":
+        with _on_cpu():
+            score = _compiled(mode, config, 0)(controller, instances, limits)
+    else:
+        predicted = kernel_predictions(config, controller, instances.input, limits)
+        if predicted is None:
+            score = _compiled(mode, config, int(limits.max()))(controller, instances, limits)
+        else:
+            with _on_cpu():
+                score = _score(predicted, instances)
     return jax.tree.map(float, score)
+
+
+def _on_cpu() -> AbstractContextManager:
+    """Work on the CPU, wherever JAX works otherwise."""
+    return next((jax.default_device(device) for device in cpu_devices()), nullcontext())
 
 
 class Examination(NamedTuple):
