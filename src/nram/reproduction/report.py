@@ -37,9 +37,10 @@ class Reproduction:
 
 def to_json(table: Reproduction) -> dict[str, Any]:
     plan = table.plan
+    beyond = [{"complexity": complexity, "instances": count} for complexity, count in BEYOND]
     return {
         "paper": SOURCE,
-        "plan": {**asdict(plan), "count_at": plan.count_at, "beyond": dict(BEYOND), "limits": list(LIMITS)},
+        "plan": {**asdict(plan), "count_at": plan.count_at, "beyond": beyond, "limits": list(LIMITS)},
         "origins": list(table.origins),
         "versions": versions(),
         "tasks": [_row_to_json(table, row) for row in table.rows],
@@ -134,7 +135,7 @@ def table_cells(table: Reproduction) -> list[list[str]]:
 
 def line_cells(table: Reproduction) -> list[list[str]]:
     """The same for narrow places: a line for the paper and one for each origin."""
-    rows = [["task", "", "trained on", "train error", f"n = {table.plan.at}", "discretisation", "program"]]
+    rows = [["task", "", "trained on", "train error", "generalisation", "discretisation", "program"]]
     for row in table.rows:
         paper, trained = TABLE[row.task.name], row.of("trained")
         told = [paper.complexity, paper.train_error, paper.generalisation, paper.discretisation]
