@@ -16,7 +16,7 @@ def add_parser(verbs) -> None:
         "and as a discrete program (hard), at the trained complexity under three step limits, and on the "
         "curve up to n = 50. Writes eval.json and eval.png (eval-K for another member) into the run's folder.",
     )
-    parser.add_argument("path", type=Path, metavar="RUN")
+    parser.add_argument("path", type=Path, metavar="RUN", help="the folder that 'nram train' wrote, as runs/copy-0")
     parser.add_argument(
         "--member", type=natural, default=0, metavar="K", help="which of the best (default: 0, the best)"
     )

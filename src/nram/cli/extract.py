@@ -18,7 +18,7 @@ def add_parser(verbs) -> None:
         "what holds of the result is shown by 'nram verify'. The program is written as JSON, or in the text form "
         "that people can edit if FILE ends in .nram.",
     )
-    parser.add_argument("path", type=Path, metavar="RUN")
+    parser.add_argument("path", type=Path, metavar="RUN", help="the folder that 'nram train' wrote, as runs/copy-0")
     parser.add_argument(
         "--member", type=natural, default=0, metavar="K", help="which of the best (default: 0, the best)"
     )

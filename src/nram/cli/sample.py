@@ -9,7 +9,9 @@ def add_parser(verbs) -> None:
         help="draw instances of a task",
         description="Draw instances of a task: input memory and expected output.",
     )
-    parser.add_argument("task", metavar="TASK")
+    parser.add_argument(
+        "task", metavar="TASK", help="a name that 'nram tasks' lists, or a file (.py) with a task of one's own"
+    )
     parser.add_argument(
         "--complexity", type=positive, metavar="N", help="default: the task's smallest or 5, the larger"
     )

@@ -98,7 +98,13 @@ def run(arguments) -> int:
     from nram.cli.train import interruptible
 
     with interruptible() as stopping, SearchProgress(name) as progress:
-        outcome = search.run(progress.report, progress.best, lambda state: save_state(saved, question, state), stopping)
+        outcome = search.run(
+            progress.report,
+            progress.best,
+            lambda state: save_state(saved, question, state),
+            stopping,
+            lambda note: print(note, file=sys.stderr, flush=True),
+        )
     program = outcome.program or outcome.best
     if program is None:
         print("nram search: stopped before there was anything to keep", file=sys.stderr)

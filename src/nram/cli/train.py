@@ -9,6 +9,14 @@ from pathlib import Path
 from nram.cli.output import add_device, add_json, jax_seed, print_json
 from nram.errors import UsageError
 
+WHEN_STUCK = "docs/when-training-is-stuck.md"
+PARTS = {
+    "hard": "as a discrete program (hard) at the trained size",
+    "far": "as a discrete program (hard) at n = 50",
+    "soft": "as the continuous machine (soft) at the trained size",
+}
+"""Of an examination."""
+
 
 def add_parser(verbs) -> None:
     parser = verbs.add_parser(
@@ -21,7 +29,11 @@ def add_parser(verbs) -> None:
         "range that members draw from (learning_rate=2e-3..2e-2) or a choice (clip_activations='1|10|inf'). "
         "'--set help' lists all settings with their values.",
     )
-    parser.add_argument("task", metavar="TASK")
+    parser.add_argument(
+        "task",
+        metavar="TASK",
+        help="what to learn: a name that 'nram tasks' lists, or a file (.py) with a task of one's own",
+    )
     parser.add_argument("--seed", type=jax_seed, metavar="S", help="default: 0")
     parser.add_argument("--out", type=Path, metavar="RUN", help="the run's folder (default: runs/TASK-S)")
     parser.add_argument("--resume", action="store_true", help="go on with the run in --out; start it if there is none")
@@ -102,6 +114,9 @@ def _tell(result: dict, out: Path) -> None:
     else:
         best = result["best_validation_exact_hard"]
         print(f"No member is perfect yet: the best solves {best:.1%} of the validation instances, hard.")
+        for part, count in result.get("failed_examinations", {}).items():
+            print(f"Examined under every step limit, {count} of {examined} failed {PARTS[part]}.")
+        print(f"What to do about it: {WHEN_STUCK}")
     print(f"Next: nram eval {out}")
 
 

@@ -71,7 +71,7 @@ def learn_by_search(
     def save(state: SearchState) -> None:
         save_state(saved, question, state)
 
-    outcome = search.run(watch.search_report, watch.search_best, save, watch.stopping)
+    outcome = search.run(watch.search_report, watch.search_best, save, watch.stopping, watch.note)
     if outcome.program is None:
         save(outcome.state)
         if best is None and outcome.best is not None:

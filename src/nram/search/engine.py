@@ -6,6 +6,7 @@ does not depend on the number of workers, and a search that goes on from a saved
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -31,7 +32,7 @@ SHORTENING_CHAINS = 6
 SHORTENING_BUDGET = 150_000
 SHORTENING_RUNS = 45_000_000  # at most, of instances by a chain
 SHORTENING = (0.03, 0.005, 0.02)  # hot, cold, and the cost of an operation
-REPORT_SECONDS = 0.25
+SILENT_SECONDS = 1.0  # of compiling; longer, and whoever watches is told
 
 
 @dataclass(frozen=True)
@@ -144,13 +145,13 @@ class Search:
         on_best: Callable[[Best], None] = lambda best: None,
         on_round: Callable[[SearchState], None] = lambda state: None,
         stopping: Callable[[], bool] = lambda: False,
+        on_note: Callable[[str], None] = lambda note: None,
     ) -> Outcome:
-        """Search until a program is found or time, candidates or patience are spent."""
+        """Search until a program is found or time, candidates or patience are spent. Compiling is not counted."""
+        self._compile(on_note)
         self.began = time.monotonic()
         self.before = self.state.candidates
         self.on_report, self.on_best, self.stopping = on_report, on_best, stopping
-        for structure in self.structures:
-            assert structure.run_block  # compiled here, once, before the threads need it
         resumable = self.state
         with ThreadPoolExecutor(self.workers) as executor, ThreadPoolExecutor(1) as self.aside:
             while not self._spent():
@@ -166,6 +167,20 @@ class Search:
                 on_round(self.state)
         best = self._program(self.state.best_structure, self.state.best_genes)
         return Outcome(None, best, self.state.best_structure, self.state, self._elapsed(), True, resumable)
+
+    def _compile(self, on_note: Callable[[str], None]) -> None:
+        """Have all machine code, before the clock starts and the threads need it: most is kept from run to run."""
+        telling = threading.Timer(SILENT_SECONDS, on_note, ("compiling the search (once)",))
+        telling.start()
+        try:
+            have_tables(self._modules, map(len, (instance.input for instance in self.pool.instances)))
+            for structure in self.structures:
+                assert structure.run_block
+            chain = round_of_chains(0, self.seed, self.structures)[0]._replace(budget=1)
+            genes, _, _ = self._chain(chain, self._random(chain), self.pool, np.zeros(4))
+            self._costs(chain.structure, genes, self.pool)
+        finally:
+            telling.cancel()
 
     def _round(self, executor: ThreadPoolExecutor) -> tuple[tuple[Program, Structure] | None, bool]:
         """What was found, and whether the round came to its end."""
@@ -226,6 +241,10 @@ class Search:
             for left in self.state.left:
                 if left.structure == structure:
                     return left.genes.copy()
+        return self._random(chain)
+
+    def _random(self, chain: Chain) -> np.ndarray:
+        structure = chain.structure
         genes = np.zeros((structure.rows, structure.width), np.int16)
         random_genes(chain.seed, structure.operations, structure.registers, structure.states, genes)
         return genes
@@ -263,16 +282,7 @@ class Search:
     def _count(self, chain: Chain, genes: np.ndarray, candidates: int, pool: Pool) -> None:
         """Note a chain that has ended, and its program if there was none better."""
         structure = chain.structure
-        costs = np.zeros(len(pool))
-        judge(
-            structure.run_block,
-            structure.operations,
-            structure.registers,
-            genes,
-            pool.blocks(),
-            len(pool),
-            costs,
-        )
+        costs = self._costs(structure, genes, pool)
         cost = float(costs.sum())
         better = cost < self.state.best_cost
         left = {one.structure: one for one in self.state.left}
@@ -289,6 +299,20 @@ class Search:
         )
         if better and cost > 0:
             self._tell_best(structure, genes, costs, pool)
+
+    def _costs(self, structure: Structure, genes: np.ndarray, pool: Pool) -> np.ndarray:
+        """Of a table on every instance."""
+        costs = np.zeros(len(pool))
+        judge(
+            structure.run_block,
+            structure.operations,
+            structure.registers,
+            genes,
+            pool.blocks(),
+            len(pool),
+            costs,
+        )
+        return costs
 
     def _tell_best(self, structure: Structure, genes: np.ndarray, costs: np.ndarray, pool: Pool) -> None:
         wrong = [pool.instances[i] for i in np.flatnonzero(costs)]

@@ -25,7 +25,6 @@ from nram.training.member import Island, batch_outcomes, wiring_of
 from nram.training.population import Population, init_population, mapped
 from nram.training.selection import jittered
 
-HARD_SHARE = 0.25  # of the hard error in a member's standing: what is still soft is hardly judged by it
 PROGRESS = 0.01  # less is none
 BATCHES = 4  # of fresh examples, the same for all members
 _STREAM = 8_000_000  # of keys that no training step and no trial uses
@@ -67,11 +66,12 @@ def cull(
     """The population after a check: in every island the worst members are replaced, and an island that has made no
     progress for too long starts anew, unless it is the best.
 
-    What counts is the soft error at the size of training and, less, the hard error at up to twice the size, half of
-    the time with twice the steps: a member that has learned the examples by heart gives way to one that goes further.
+    What counts is the soft error at the size of training and, the more the smaller that is, the hard error at up to
+    twice the size, half of the time with twice the steps: a member that has learned the examples by heart, or lives on
+    being soft, gives way to one that goes further.
     """
     stage = config.stages[stage_index]
-    standing = fit.error + HARD_SHARE * score.error
+    standing = fit.error + score.error * (1 - fit.error) ** 4
     standing = np.where(np.isfinite(standing), standing, np.inf)
     order = np.lexsort((np.where(np.isfinite(fit.loss), fit.loss, np.inf), standing))
     members = jax.tree.map(np.asarray, population.members)

@@ -108,7 +108,7 @@ def soft_score(
 
 
 @jax.jit
-def _score(memories: ArrayLike, instances: TracedInstance, halted: Array | None = None) -> Score:
+def _score(memories: Any, instances: TracedInstance, halted: Array | None = None) -> Score:
     error, exact = jax.vmap(compare)(memories, instances)
     return Score(jnp.mean(error), _share(exact), halted)
 
@@ -138,7 +138,7 @@ def evaluate(config: TrainConfig, controller: Controller, trial: Trial, mode: Mo
         with _on_cpu():
             score = _compiled(mode, config, 0)(controller, instances, limits)
     else:
-        predicted = kernel_predictions(config, controller, instances.input, limits)
+        predicted = kernel_predictions(config, controller, np.asarray(instances.input), limits)
         if predicted is None:
             score = _compiled(mode, config, int(limits.max()))(controller, instances, limits)
         else:
@@ -162,6 +162,11 @@ class Examination(NamedTuple):
     @property
     def passed(self) -> bool:
         return self.soft and self.hard and self.far
+
+    @property
+    def failed(self) -> str | None:
+        """The part that it did not pass: of several the one that `examine` runs first."""
+        return next((part for part in ("hard", "far", "soft") if not getattr(self, part)), None)
 
 
 FAR = 50  # the paper tests generalisation up to here

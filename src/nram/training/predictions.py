@@ -89,11 +89,12 @@ def _dealt(limits: np.ndarray, shards: int) -> np.ndarray:
 
 @lru_cache(maxsize=64)
 def _compiled(shape: KernelShape, epsilon: float, devices: tuple[Device, ...], batches: int) -> Any:
-    from nram.machine.fast.outcomes import Batch, outcomes
+    from nram.machine.fast.outcomes import Batch, Raw, outcomes
 
     def one(controller: Controller, memories: Array, limits: Array) -> Array:
         nothing = jnp.zeros(memories.shape, jnp.float32)  # the loss is of no interest, nor what is wanted
         batch = Batch(memories, memories, nothing, limits, jnp.float32(jnp.inf), jnp.float32(epsilon))
-        return outcomes(shape, controller, batch).predicted
+        raw: Raw = outcomes(shape, controller, batch)
+        return raw.predicted
 
     return mapped(one, list(devices), batches)

@@ -6,6 +6,7 @@ any checkpoint, a run ends in the same bits as one that was left alone.
 
 import shlex
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -197,6 +198,7 @@ class _Trainer:
             "seed": config.seed,
             "perfect_members": len(perfect),
             "examined_members": len(self.examinations),
+            "failed_examinations": dict(Counter(one.failed for one in self.examinations.values() if one.failed)),
             "kept_members": len(order),
             "best_validation_exact_hard": float(np.max(score.exact)),
             "stages": self.state.stage + 1,
@@ -208,10 +210,13 @@ class _Trainer:
 
     def _perfect(self, places: list[int]) -> list[int]:
         """Those of the first few that are perfect under every limit, at the trained size and far beyond."""
-        for place in places[:EXAMINED]:
-            if place not in self.examinations:
-                controller = at_place(self.population.members.controller, place)
-                self.examinations[place] = examine(self.config, controller, self.config.seed, EXAMINATION)
+        fresh = [place for place in places[:EXAMINED] if place not in self.examinations]
+        if fresh:
+            who = "the best member" if len(fresh) == 1 else f"the best {len(fresh)} members"
+            self.on_note(f"stage {self.state.stage}: examining {who}")
+        for place in fresh:
+            controller = at_place(self.population.members.controller, place)
+            self.examinations[place] = examine(self.config, controller, self.config.seed, EXAMINATION)
         return [place for place in places[:EXAMINED] if self.examinations[place].passed]
 
     def _tick(self) -> None:

@@ -73,7 +73,7 @@ def make(shape: KernelShape) -> None:
     try:
         registered(shape)
     except (RuntimeError, OSError) as error:
-        raise NoKernel(f"LLVM cannot make the kernel: {error}") from error
+        raise NoKernel(f"kernels cannot be used here: {error}") from error
 
 
 def _vectors(precision: Precision) -> Vectors:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import hashlib
 import platform
 from functools import cache
@@ -14,7 +15,7 @@ from llvmlite import binding, ir
 
 from nram.errors import NramError
 from nram.files import write_atomically
-from nram.machine.fast.kernel import ENTRY, build_kernel
+from nram.machine.fast.kernel import ENTRY, INTERFACE_MAJOR, UNDERSTOOD, build_kernel
 from nram.machine.fast.shape import KernelShape, Vectors
 from nram.programs.native.jit import parsed, target_machine
 from nram.runtime import cache_folder
@@ -37,9 +38,10 @@ def host_vectors() -> Vectors | None:
 
 @cache
 def registered(shape: KernelShape) -> str:
-    """The name under which XLA finds the kernel for this shape."""
-    import ctypes
+    """The name under which XLA finds the kernel for this shape.
 
+    Raises `RuntimeError` where XLA's interface is not the one that kernels are written for.
+    """
     import jax
 
     engine = loaded(object_code(shape))
@@ -47,7 +49,17 @@ def registered(shape: KernelShape) -> str:
     function = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(engine.get_function_address(ENTRY))
     _KEPT.append((engine, function))
     jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(function), platform="cpu", api_version=1)
+    if not understood(engine):
+        raise RuntimeError(
+            f"JAX {jax.__version__} has another version of XLA's foreign-function interface than the one that they are "
+            f"written for, {INTERFACE_MAJOR}"
+        )
     return name
+
+
+def understood(engine: Any) -> bool:
+    """Whether XLA has asked a kernel for the version of its interface, in a way that it knows."""
+    return ctypes.c_int32.from_address(engine.get_global_value_address(UNDERSTOOD)).value == 1
 
 
 _KEPT: list[Any] = []  # engines own their code: they live as long as the process

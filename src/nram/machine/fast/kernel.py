@@ -6,6 +6,8 @@ entry point reads the buffers' addresses from it, runs block after block, and ad
 
 from __future__ import annotations
 
+from typing import Any
+
 from llvmlite import ir
 
 from nram.machine.fast.block import PARAMETERS, context_names
@@ -15,12 +17,19 @@ from nram.machine.fast.products import add_weight_gradient
 from nram.machine.fast.shape import ALIGNMENT, KernelShape
 
 ENTRY = "episodes"
+UNDERSTOOD = "understood"
+"""A number in the machine code: 1 once XLA has asked for the version and speaks one that is known here."""
+INTERFACE_MAJOR = 0
+"""The version of XLA's interface that is known here. Its minor versions only add fields at the ends of structs."""
 
 # Offsets in bytes: of the call frame, of a buffer, of the question for metadata, of the table of functions.
-FRAME_EXTENSION, FRAME_API, FRAME_ARGUMENTS, FRAME_RESULTS = 8, 16, 72, 112
+FRAME_EXTENSION, FRAME_API, FRAME_ARGUMENT_COUNT, FRAME_ARGUMENTS, FRAME_RESULTS = 8, 16, 56, 72, 112
 BUFFER_DATA = 24
-EXTENSION_METADATA, METADATA_MAJOR, METADATA_MINOR, METADATA_TRAITS = 24, 24, 28, 32
+EXTENSION_TYPE, EXTENSION_METADATA, METADATA_MAJOR, METADATA_MINOR, METADATA_TRAITS = 8, 24, 24, 28, 32
 API_MAJOR, API_MINOR = 32, 36
+# Every struct begins with its size, which is at least this.
+FRAME_SIZE, EXTENSION_SIZE, METADATA_SIZE, API_SIZE = 168, 32, 36, 40
+METADATA_TYPE = 1  # XLA_FFI_Extension_Metadata
 
 FLUSH_DENORMALS = 0x8040  # as XLA's own code has it: denormal numbers are taken for 0
 
@@ -58,16 +67,38 @@ def _slot(to: Lanes, context: Value, number: int) -> Value:
 
 
 def _answer_metadata(to: Lanes, frame: Value) -> None:
-    """Before the first call XLA asks for the version of its interface: we speak the one that is asking."""
-    question = to.at.load(_bytes_on(to, frame, FRAME_EXTENSION), typ=POINTER)
-    asked = to.at.icmp_unsigned("!=", to.at.ptrtoint(question, I64), to.index(0))
+    """Before the first call XLA asks, by a call without arguments, for the version of the interface.
+
+    We speak the minor version that is asking. Of structs that are not as we know them nothing is read or written, and
+    the kernel is not used (`compiled.registered`).
+    """
+    understood: Any = ir.GlobalVariable(to.function.module, I32, UNDERSTOOD)
+    understood.initializer = ir.Constant(I32, 0)
+
+    def number(pointer: Value, offset: int, kind: ir.IntType = I32) -> Value:
+        return to.at.load(_bytes_on(to, pointer, offset), typ=kind)
+
+    def has_size(pointer: Value, least: int) -> Value:
+        return to.at.icmp_unsigned(">=", number(pointer, 0, I64), to.index(least))
+
+    def is_number(pointer: Value, offset: int, wanted: int) -> Value:
+        return to.at.icmp_signed("==", number(pointer, offset), ir.Constant(I32, wanted))
+
+    asked = to.at.icmp_signed("==", number(frame, FRAME_ARGUMENT_COUNT, I64), to.index(0))
     with to.at.if_then(asked):
-        metadata = to.at.load(_bytes_on(to, question, EXTENSION_METADATA), typ=POINTER)
-        api = to.at.load(_bytes_on(to, frame, FRAME_API), typ=POINTER)
-        for source, target in ((API_MAJOR, METADATA_MAJOR), (API_MINOR, METADATA_MINOR)):
-            number = to.at.load(_bytes_on(to, api, source), typ=I32)
-            to.at.store(number, _bytes_on(to, metadata, target))
-        to.at.store(ir.Constant(I32, 0), _bytes_on(to, metadata, METADATA_TRAITS))
+        question = to.at.load(_bytes_on(to, frame, FRAME_EXTENSION), typ=POINTER)
+        there = to.at.icmp_unsigned("!=", to.at.ptrtoint(question, I64), to.index(0))
+        with to.at.if_then(to.at.and_(has_size(frame, FRAME_SIZE), there)):
+            known = to.at.and_(has_size(question, EXTENSION_SIZE), is_number(question, EXTENSION_TYPE, METADATA_TYPE))
+            with to.at.if_then(known):
+                metadata = to.at.load(_bytes_on(to, question, EXTENSION_METADATA), typ=POINTER)
+                api = to.at.load(_bytes_on(to, frame, FRAME_API), typ=POINTER)
+                known = to.at.and_(has_size(metadata, METADATA_SIZE), has_size(api, API_SIZE))
+                with to.at.if_then(to.at.and_(known, is_number(api, API_MAJOR, INTERFACE_MAJOR))):
+                    for source, target in ((API_MAJOR, METADATA_MAJOR), (API_MINOR, METADATA_MINOR)):
+                        to.at.store(number(api, source), _bytes_on(to, metadata, target))
+                    to.at.store(ir.Constant(I32, 0), _bytes_on(to, metadata, METADATA_TRAITS))
+                    to.at.store(ir.Constant(I32, 1), understood)
         to.at.ret(ir.Constant(POINTER, None))
 
 

@@ -1,0 +1,133 @@
+"""How often training works: over whole runs, and over starting members that are left alone.
+
+    python benchmarks/convergence.py runs runs/copy-*           # shares of finished runs, by task
+    python benchmarks/convergence.py members listk              # 128 members of the recipe's first stage, no culling
+    python benchmarks/convergence.py members listk --without curriculum,entropy_bonus,clipping --with noise
+
+A whole run counts if a member passed its examination: soft and hard, under every limit, and hard at n = 50; runs that
+are not finished are left out, and named. A starting member counts as soft if it makes no error on 256 fresh examples of
+the stage, and as hard if it makes none as a discrete machine on the validation set, which goes to twice the stage's size
+and, half of the time, to twice the steps. Intervals are Wilson's, 95%.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+import time
+from collections import defaultdict
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+TECHNIQUES = {
+    "noise": ["noise=0.3"],
+    "entropy_bonus": ["entropy_bonus=0"],
+    "curriculum": ["curriculum.enabled=false"],
+    "clipping": ["clip_activations=inf"],
+}
+FITS = 4  # of 64 examples each
+CHUNK = 50
+
+
+def share(successes: int, tries: int) -> dict[str, Any]:
+    """With Wilson's interval of 95%."""
+    if tries == 0:
+        return {"of": 0}
+    z, p = 1.959964, successes / tries
+    middle = (p + z * z / (2 * tries)) / (1 + z * z / tries)
+    half = z * math.sqrt(p * (1 - p) / tries + z * z / (4 * tries * tries)) / (1 + z * z / tries)
+    low, high = max(0.0, middle - half), min(1.0, middle + half)
+    return {"of": tries, "are": successes, "share": round(p, 4), "from": round(low, 4), "to": round(high, 4)}
+
+
+def whole_runs(folders: list[str]) -> list[dict[str, Any]]:
+    found: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for folder in folders:
+        file = Path(folder) / "result.json"
+        if not file.is_file():
+            print(f"{folder} is not finished", file=sys.stderr)
+            continue
+        result = json.loads(file.read_text())
+        found[result["task"]].append(result)
+    rows = []
+    for task, results in sorted(found.items()):
+        seconds = sorted(result["seconds"] for result in results)
+        perfect = sum(result["perfect_members"] > 0 for result in results)
+        rows.append(
+            {
+                "task": task,
+                "perfect": share(perfect, len(results)),
+                "median_seconds": seconds[len(seconds) // 2],
+                "devices": sorted({result["device"] for result in results}),
+            }
+        )
+    return rows
+
+
+def starting_members(task: str, overrides: list[str], count: int, steps: int | None, seed: int) -> dict[str, Any]:
+    import numpy as np
+
+    from nram.runtime import device_name, prepare_devices
+    from nram.training.culling import compile_fit
+    from nram.training.population import compile_training, init_population, stage_keys
+    from nram.training.selection import compile_validation
+    from nram.training.settings import load_config
+
+    devices = prepare_devices("auto")
+    config = load_config(task, overrides=overrides, seed=seed)
+    stage = replace(config.stages[0], population=count, cull=0.0, islands=1, steps=steps or config.stages[0].steps)
+    config = replace(config, stages=(stage,))
+    began = time.monotonic()
+    advance, fit = compile_training(config, stage, devices), compile_fit(config, stage, devices)
+    population, keys = init_population(config, count), stage_keys(config, 0)
+    for first in range(0, stage.steps, CHUNK):
+        population, _ = advance(population, keys, first, min(CHUNK, stage.steps - first))
+    errors = np.max([fit(population, 0, stage.steps + number).error for number in range(FITS)], axis=0)
+    hard = compile_validation(config, stage, devices)(population).exact == 1.0
+    return {
+        "task": task,
+        "settings": overrides,
+        "steps": stage.steps,
+        "n": stage.max_complexity,
+        "soft": share(int(np.sum(errors == 0)), count),
+        "hard": share(int(np.sum(hard)), count),
+        "seconds": round(time.monotonic() - began, 1),
+        "device": device_name(devices),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    runs = verbs.add_parser("runs", help="shares of finished whole runs")
+    runs.add_argument("folders", nargs="+")
+    members = verbs.add_parser("members", help="starting members, each left alone")
+    members.add_argument("task")
+    members.add_argument("--count", type=int, default=128)
+    members.add_argument("--steps", type=int, help="of training; as many as the recipe's first stage has, unless given")
+    members.add_argument("--seed", type=int, default=0)
+    members.add_argument("--without", default="", help=f"one at a time, of {', '.join(TECHNIQUES)}")
+    members.add_argument("--with", default="", dest="added", help="noise: which the recipes leave out")
+    arguments = parser.parse_args()
+    if arguments.verb == "runs":
+        rows = whole_runs(arguments.folders)
+    else:
+        names = ["", *filter(None, arguments.without.split(",")), *filter(None, arguments.added.split(","))]
+        unknown = [name for name in names if name and name not in TECHNIQUES]
+        if unknown:
+            sys.exit(f"there is no technique {unknown[0]}: {', '.join(TECHNIQUES)}")
+        for name in names:
+            row = starting_members(
+                arguments.task, TECHNIQUES.get(name, []), arguments.count, arguments.steps, arguments.seed
+            )
+            print(json.dumps({"changed": name or None} | row), flush=True)
+        return
+    for row in rows:
+        print(json.dumps(row))
+
+
+if __name__ == "__main__":
+    main()
