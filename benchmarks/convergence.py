@@ -6,7 +6,7 @@
 
 A whole run counts if a member passed its examination: soft and hard, under every limit, and hard at n = 50; runs that
 are not finished are left out, and named. A starting member counts as soft if it makes no error on 256 fresh examples of
-the stage, and as hard if it makes none as a discrete machine on the validation set, which goes to twice the stage's size
+the stage, and as hard if it makes none as a discrete machine on the validation set, which goes to twice the size
 and, half of the time, to twice the steps. Intervals are Wilson's, 95%.
 """
 

@@ -53,6 +53,7 @@ def test_in_a_pipe_progress_is_plain_lines_with_all_figures(trained):
     assert re.search(r"^stage 0 .* step 150/150 ", trained.outcome.err, re.MULTILINE)
     assert "\x1b" not in trained.outcome.err
     assert "stage 1: the best 2 of 8 members go on" in trained.outcome.err
+    assert re.search(r"^stage 1: examining the best (member|\d members)$", trained.outcome.err, re.MULTILINE)
 
 
 def test_run_json_holds_configuration_arguments_versions_and_device(trained, nram):
@@ -137,12 +138,24 @@ def test_a_population_that_does_not_fit_is_refused_before_anything_is_written(tm
         assert 1 <= int(found[1]) < 100000000
 
 
+def test_a_run_without_a_perfect_member_says_what_those_examined_failed(tmp_path, trained, call):
+    path = tmp_path / "run"
+    shutil.copytree(trained.path, path)
+    failed = [{"part": "far", "limit": "2T", "members": 3}, {"part": "soft", "limit": "20n+200", "members": 1}]
+    result = {**json.loads((path / "result.json").read_text()), "perfect_members": 0, "examined_members": 4}
+    (path / "result.json").write_text(json.dumps({**result, "failed_examinations": failed}))
+    said = call("train", "access", "--out", path, "--resume").out
+    assert "3 of 4 failed as a discrete program (hard) at n = 50, first under 2T" in said
+    assert "1 of 4 failed as the continuous machine (soft) at the trained size, first under 20n+200" in said
+
+
 def test_members_that_diverge_are_counted_and_the_metrics_stay_json(tmp_path, nram):
     path = tmp_path / "run"
     diverging = ("--set", "learning_rate=1e38", "--set", "steps=40")
     outcome = nram.run(*nram.train(path), *diverging)
     assert outcome.status == 0, outcome.err
     assert "No member is perfect yet" in outcome.out
+    assert "docs/when-training-is-stuck.md" in outcome.out
     assert metrics_of(path)[-1]["skipped"] > 0
     assert "updates skipped: not finite" in outcome.err
 

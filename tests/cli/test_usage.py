@@ -1,5 +1,6 @@
 """Help, the version and bad usage: answered at once, without JAX, with what to change."""
 
+import argparse
 import json
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 import nram as package
+from nram.cli import build_parser
 from nram.tasks import task_names
 
 # Runs every command in one process and says how each ended and whether JAX was imported by then.
@@ -147,3 +149,12 @@ def test_a_run_whose_name_the_system_refuses_is_one_clear_message(call):
     assert outcome.status in (1, 2)
     assert "File name too long" in outcome.err
     assert len(outcome.err.splitlines()) == 1
+
+
+def test_every_argument_of_every_verb_is_explained():
+    (verbs,) = (action for action in build_parser()._actions if isinstance(action, argparse._SubParsersAction))
+    for verb, parser in verbs.choices.items():
+        for action in parser._actions:
+            assert action.help or isinstance(action, argparse._SubParsersAction), (
+                f"nram {verb}: {action.metavar or action.dest}"
+            )

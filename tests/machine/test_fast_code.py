@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from llvmlite import ir
 
-from nram.machine.fast import compiled
-from nram.machine.fast.choice import NoKernel, kernel_shape
+from nram.machine.fast import compiled, kernel
+from nram.machine.fast.choice import NoKernel, kernel_shape, make
 from nram.machine.fast.lanes import POINTER, VOID, Lanes
 from nram.machine.fast.shape import KernelShape
 from nram.machine.fast.vector_math import exponential, hyperbolic_tangent, logarithm, logistic
@@ -172,6 +172,80 @@ def test_it_writes_all_of_its_results_and_nothing_else_and_reads_nothing_unwritt
     for one, other in zip(zeros, ones, strict=True):
         np.testing.assert_array_equal(one, other)
     assert all(np.all(np.isfinite(result.view(np.float32))) for result in zeros[2:])
+
+
+class Version(ctypes.Structure):
+    """XLA_FFI_Api_Version"""
+
+    _fields_ = [
+        ("size", ctypes.c_size_t),
+        ("extension", ctypes.c_void_p),
+        ("major", ctypes.c_int),
+        ("minor", ctypes.c_int),
+    ]
+
+
+class Api(ctypes.Structure):
+    """The beginning of XLA_FFI_Api"""
+
+    _fields_ = [("size", ctypes.c_size_t), ("extension", ctypes.c_void_p), ("version", Version)]
+
+
+class Metadata(ctypes.Structure):
+    """XLA_FFI_Metadata"""
+
+    _fields_ = [("size", ctypes.c_size_t), ("version", Version), ("traits", ctypes.c_uint32)]
+
+
+class Extension(ctypes.Structure):
+    """XLA_FFI_Metadata_Extension"""
+
+    _fields_ = [
+        ("size", ctypes.c_size_t),
+        ("type", ctypes.c_int),
+        ("next", ctypes.c_void_p),
+        ("metadata", ctypes.c_void_p),
+    ]
+
+
+def asked(frame_size=168, extension_size=32, extension_type=1, metadata_size=36, api_size=176, major=0, minor=7):
+    """What a kernel answers to such a question for the interface's version, and whether it understood it."""
+    metadata = Metadata(size=metadata_size, version=Version(major=-1, minor=-1), traits=5)
+    extension = Extension(size=extension_size, type=extension_type, metadata=ctypes.addressof(metadata))
+    api = Api(size=api_size, version=Version(major=major, minor=minor))
+    frame = Frame(size=frame_size, extension=ctypes.addressof(extension), api=ctypes.addressof(api))
+    engine = compiled.loaded(compiled.object_code(shape_of(("INC",))))
+    entry = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(engine.get_function_address(compiled.ENTRY))
+    assert entry(ctypes.addressof(frame)) is None
+    return (metadata.version.major, metadata.version.minor, metadata.traits), compiled.understood(engine)
+
+
+def test_it_speaks_the_minor_version_of_the_interface_that_is_asking():
+    assert asked() == ((0, 7, 0), True)
+    assert asked(frame_size=176, metadata_size=48, minor=9) == ((0, 9, 0), True)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"frame_size": 160},
+        {"extension_size": 24},
+        {"extension_type": 2},
+        {"metadata_size": 32},
+        {"api_size": 32},
+        {"major": 1},
+    ],
+    ids=str,
+)
+def test_a_question_in_another_form_is_left_alone(other):
+    assert asked(**other) == ((-1, -1, 5), False)
+
+
+def test_there_is_no_kernel_where_xla_has_another_interface(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(kernel, "INTERFACE_MAJOR", 1)
+    with pytest.raises(NoKernel, match="cannot be used here"):
+        make(shape_of(("DEC",), size=6))
 
 
 def test_machine_code_is_kept_and_made_again_when_it_is_damaged(tmp_path, monkeypatch):

@@ -34,6 +34,7 @@ class Case:
     renormalising: bool = True
     precision: str = "float64"
     warps: int = 0  # of a block; 0: as many as fit
+    gathered: int = 32
 
     @property
     def wiring(self) -> Wiring:
@@ -52,7 +53,7 @@ class Case:
             platform="cpu",
             **chosen,
         )
-        return replace(shape, warps=self.warps or shape.warps)
+        return replace(shape, warps=self.warps or shape.warps, gathered=self.gathered)
 
 
 class Inputs:
@@ -119,11 +120,13 @@ def distance(a, b) -> float:
 
 MANY_WIRES = ("READ", *["EQUALITY-TEST"] * 14, "WRITE")  # more than there are lanes
 TWO_COLUMNS = ("READ", "SUB", "MAX", "DEC")
+MUCH_MEMORY = ("READ", "READ", "READ", "WRITE", "ADD", "READ", "WRITE", "LESS-THAN")  # some wait for a WRITE to come
 CASES = [
     Case(1, MODULE_NAMES, size=5, batch=7, clip=0.05, warps=3),
     Case(2, ("READ", "ADD", "TWO", "WRITE"), "automaton", size=3, loss="average", clip=0.05),
     Case(3, MANY_WIRES, "lstm", size=7, steps=2, batch=2, registers=3, clip=0.02, renormalising=False),
     Case(4, TWO_COLUMNS, size=41, steps=2, batch=3, clip=0.05, registers=1),
+    Case(10, MUCH_MEMORY, registers=3, size=6, batch=4, clip=0.05, gathered=8),
     Case(5, ("WRITE", "READ", "WRITE", "MAX"), registers=3, size=32, clip=0.01, loss="average"),
 ]
 

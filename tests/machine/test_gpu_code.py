@@ -12,7 +12,7 @@ from nram.machine.fast.choice import NoKernel
 from nram.machine.fast.compiled import loaded, object_code_of
 from nram.machine.gpu.choice import warp_shape
 from nram.machine.gpu.frame import WHOLE, buffer_shapes, given
-from nram.machine.gpu.kernel import ENTRY, build_host_kernel, ptx
+from nram.machine.gpu.kernel import ENTRY, build_host_kernel, launches, ptx
 from nram.machine.gpu.launch import HANDLER, build_handler
 from nram.machine.gpu.shape import SHARED_BYTES, WarpShape
 from nram.machine.wiring import Wiring
@@ -42,11 +42,13 @@ def test_the_kernel_is_written_as_ptx_without_memory_of_a_threads_own(gradient):
     shape = shape_of(MODULE_NAMES, **GOAL).with_gradient(gradient)
     text = ptx(shape)
     assert re.search(rf"\.visible \.entry {ENTRY}\(", text)
-    assert f".maxntid {32 * shape.warps}" in text
-    assert text.count(".param .u64") == len(buffer_shapes(shape))
+    for launch in launches(shape):
+        assert f".maxntid {32 * launch.warps}" in text
+    assert text.count(".visible .entry") == len(launches(shape)) == (2 if gradient else 1)
+    assert text.count(".param .u64") == len(buffer_shapes(shape)) * len(launches(shape))
     assert "shfl.sync" in text and "bar.warp.sync" in text
     assert ".local" not in text
-    assert text.count("bar.sync") == (2 if gradient else 1)
+    assert text.count("bar.sync") == 1
 
 
 def test_a_block_gets_as_many_examples_as_fit_spread_evenly():
@@ -57,6 +59,33 @@ def test_a_block_gets_as_many_examples_as_fit_spread_evenly():
     assert large.warps * large.blocks >= large.batch > large.warps * (large.blocks - 1)
     uneven = shape_of(batch=33)
     assert (uneven.warps, uneven.blocks) == (11, 3)
+
+
+def test_where_memory_is_short_fewer_wires_are_gathered_rather_than_fewer_examples_run():
+    shape = shape_of(MODULE_NAMES * 3, registers=4, hidden=16, size=17, batch=16)
+    assert shape.gathered < 32
+    assert shape.shared_bytes <= SHARED_BYTES < replace(shape, gathered=shape.gathered + 8).shared_bytes
+    assert replace(shape, gathered=8, warps=2 * shape.warps).shared_bytes > SHARED_BYTES
+
+
+@pytest.mark.parametrize("controller", ["mlp", "automaton"])
+@pytest.mark.parametrize("names", [MODULE_NAMES, MODULE_NAMES * 2, ("WRITE",)])
+def test_every_output_of_the_controller_has_a_place_of_its_own_in_its_wire(names, controller):
+    shape = shape_of(names, controller, registers=4)
+    arrangement, first = shape.arrangement, 0
+    for wire, (start, length) in enumerate(zip(arrangement.starts, shape.wiring.lengths, strict=True)):
+        assert start % 4 == 0
+        assert sorted(shape.sources[start : start + length]) == list(range(first, first + length))
+        assert [v + first for v in arrangement.choices(wire)] == list(shape.sources[start : start + length])
+        first += length
+    assert sorted(own for own in shape.sources if own >= 0) == list(range(shape.outputs))
+
+
+def test_eight_wires_that_are_read_at_once_begin_in_different_banks_of_the_memory():
+    arrangement = shape_of(MODULE_NAMES, **GOAL).arrangement
+    banks = [arrangement.starts[wire] % 32 for wire in arrangement.slots]
+    eights = [banks[start : start + 8] for start in range(0, len(banks), 8)]
+    assert sum(len(set(eight)) for eight in eights) == len(banks)
 
 
 class Buffer(ctypes.Structure):
@@ -190,7 +219,7 @@ LAUNCH = ctypes.CFUNCTYPE(
     ctypes.POINTER(ctypes.POINTER(ctypes.c_void_p)),
     ctypes.c_void_p,
 )
-FUNCTION, STREAM, CONTEXT, OWN_ERROR = 0x1234, 0x5678, 0x9ABC, 0xDEF0
+FUNCTIONS, STREAM, CONTEXT, OWN_ERROR = [0x1234, 0x4321], 0x5678, 0x9ABC, 0xDEF0
 
 
 class Driver:
@@ -221,18 +250,21 @@ class Driver:
         table[6], table[10] = (ctypes.cast(own, ctypes.c_void_p).value for own in (self.error, self.stream))
         address = ctypes.cast(self.launch, ctypes.c_void_p).value
         assert address is not None
-        engine = loaded(object_code_of(build_handler(shape, FUNCTION, address)))
+        engine = loaded(object_code_of(build_handler(shape, FUNCTIONS[: len(launches(shape))], address)))
         entry = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(engine.get_function_address(HANDLER))
         self.addresses = [0x1000 * (number + 1) for number in range(len(names))]
         frame, _alive = frame_of(shape, self.addresses, api=ctypes.addressof(table), context=CONTEXT)
         self.answer = entry(ctypes.addressof(frame))
 
 
-def test_all_members_are_one_launch_on_the_stream_of_xla():
+def test_all_members_are_in_the_same_launches_on_the_stream_of_xla():
     shape = shape_of(batch=20)
     driver = Driver(shape)
-    sizes = (MEMBERS * shape.blocks, 1, 1, 32 * shape.warps, 1, 1, shape.shared_bytes)
-    assert driver.launches == [(FUNCTION, sizes, STREAM, driver.addresses, None)]
+    expected = [
+        (function, (MEMBERS * own.blocks, 1, 1, 32 * own.warps, 1, 1, own.shared_bytes), STREAM, driver.addresses, None)
+        for function, own in zip(FUNCTIONS, launches(shape), strict=True)
+    ]
+    assert driver.launches == expected
     assert driver.answer is None and not driver.errors
 
 

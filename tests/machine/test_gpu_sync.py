@@ -98,9 +98,9 @@ def watched(names, controller: Any = "mlp", **changes) -> WatchedWarps:
     kind = ir.FunctionType(VOID, [*[POINTER] * (len(names) + 3), I32, I32, I32])
     to = WatchedWarps(ir.Function(module, kind, "watched"), shape.precision)
     *pointers, member, block, warp = to.function.args
-    lengths, places, shared = pointers[len(names) :]
+    table, sources, shared = pointers[len(names) :]
     buffers = dict(zip(names, pointers, strict=False))
-    frame = Frame(to, shape, buffers, Tables(lengths, places), member, block, warp, shared)
+    frame = Frame(to, shape, buffers, Tables(table, sources), member, block, warp, shared)
     to.regions = {id(pointer): name for name, pointer in frame.own.items()}
     run_example(frame)
     return to

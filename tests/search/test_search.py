@@ -11,7 +11,7 @@ import pytest
 
 from nram.errors import NramError, UsageError
 from nram.programs import interpret, read_program
-from nram.search import find_program
+from nram.search import engine, find_program
 from nram.search.engine import Search, SearchState
 from nram.search.for_task import find_counterexamples
 from nram.search.instances import Pool, read_examples, task_pool
@@ -36,6 +36,16 @@ def test_access_is_found_short_and_right():
     for instance in ACCESS.sample(40, 30, seed=4, memory_size=60):
         ending = interpret(program, instance.input, instance.steps)
         assert ending.halted and ending.memory[0] == instance.output[0]
+
+
+def test_who_waits_for_machine_code_is_told_before_the_search_begins(monkeypatch):
+    monkeypatch.setattr(engine, "SILENT_SECONDS", 0.0)
+    told: list[str] = []
+    structure = Structure(2, modules=("READ", "INC", "DEC", "WRITE"))  # of no other test: its code is not there yet
+    _search(structures=(structure,), most_candidates=1).run(
+        on_report=lambda _: told.append("report"), on_note=told.append
+    )
+    assert told[0] == "compiling the search (once)" and told.count("compiling the search (once)") == 1
 
 
 def test_the_number_of_workers_does_not_change_the_result():

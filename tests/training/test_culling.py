@@ -34,7 +34,7 @@ def weights(population: Population) -> np.ndarray:
 
 def culled(population: Population, config: TrainConfig = CONFIG, step: int = 100, soft=ERRORS, hard=None) -> Population:
     hard = np.zeros(8) if hard is None else hard
-    return cull(config, 0, step, population, Fit(soft, soft), Score(hard, 1 - hard, hard))
+    return cull(config, 0, step, population, Fit(soft, soft, hard), Score(hard, 1 - hard, hard))
 
 
 def changed_wires(before: Population, after: Population, parent: int, place: int) -> list[int]:

@@ -114,8 +114,9 @@ def _tell(result: dict, out: Path) -> None:
     else:
         best = result["best_validation_exact_hard"]
         print(f"No member is perfect yet: the best solves {best:.1%} of the validation instances, hard.")
-        for part, count in result.get("failed_examinations", {}).items():
-            print(f"Examined under every step limit, {count} of {examined} failed {PARTS[part]}.")
+        for failure in result.get("failed_examinations", ()):
+            part, limit, count = PARTS[failure["part"]], failure["limit"], failure["members"]
+            print(f"Examined under every step limit, {count} of {examined} failed {part}, first under {limit}.")
         print(f"What to do about it: {WHEN_STUCK}")
     print(f"Next: nram eval {out}")
 

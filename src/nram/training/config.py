@@ -14,10 +14,10 @@ from nram.training.ranges import Range
 class MachineConfig:
     """The structure of the machine: shared by all members of a population."""
 
-    registers: int = 4
+    registers: int = 4  # R; the controller sees of each whether it is 0
     repeats: int = 1  # how often the module sequence is repeated
-    modules: tuple[str, ...] = MODULE_NAMES
-    controller: Literal["mlp", "lstm", "automaton"] = "mlp"
+    modules: tuple[str, ...] = MODULE_NAMES  # names, or files of one's own, in the order of the circuit
+    controller: Literal["mlp", "lstm", "automaton"] = "mlp"  # what chooses the circuits
     hidden: int = 32  # width of every layer of the controller
     states: int = 4  # of the automaton controller
     renormalise: bool = True  # the paper's renormalising layer
@@ -27,9 +27,9 @@ class MachineConfig:
 class HyperConfig:
     """What every member draws for itself. A fixed 0 (for the clips: inf) switches a technique off."""
 
-    learning_rate: Range = Range((5e-3, 3e-2), continuous=True)
-    beta1: Range = Range((0.9,))
-    beta2: Range = Range((0.95, 0.99))
+    learning_rate: Range = Range((5e-3, 3e-2), continuous=True)  # of Adam
+    beta1: Range = Range((0.9,))  # of Adam: how slowly its mean of gradients moves
+    beta2: Range = Range((0.95, 0.99))  # of Adam: the same of their squares
     clip_activations: Range = Range((1.0, 10.0, float("inf")))  # C1 of the paper
     clip_gradient: Range = Range((1.0, 20.0), continuous=True)  # C2
     noise: Range = Range((0.0,))  # eta: the variance of the gradient noise is eta / (1 + t)^0.55
@@ -55,14 +55,15 @@ class CurriculumConfig:
 class StageConfig:
     """One stage: a size of problem, a population, a number of steps."""
 
-    max_complexity: int
-    steps: int
-    population: int
+    max_complexity: int  # the largest n of its examples, and of the curriculum
+    steps: int  # of training, a batch each
+    population: int  # members trained side by side
     extra_memory: int = 0  # cells beyond the least that max_complexity needs
     step_slack: int = 8  # up to so many steps are added to T(n) at random, so that halting is learned
     keep: int | None = None  # how many of the stage before are cloned; None: a quarter of the population
     cull: float = 0.0  # share of the members that clones of the best replace at every check
     forget: float = 1.0  # wires that such a clone draws anew, on average
+    hardness: float = 4.0  # the larger, the better a member must fit before its discrete form counts in the culling
     islands: int = 1  # groups of members that are culled and cloned each by itself
     patience: int = 0  # checks without progress after which an island starts anew; 0: never
     stop_at: int = 0  # end the stage once so many members are perfect on the validation set; 0: never
@@ -77,20 +78,20 @@ class TrainConfig:
     """Everything that determines a run's result, but for the machine it runs on."""
 
     task: str  # its name, or the whole path of its file
-    seed: int = 0
-    batch: int = 32
+    seed: int = 0  # of everything that is drawn
+    batch: int = 32  # examples of a training step
     loss: Literal["expected", "average"] = "expected"  # the paper's loss, or the one of its footnote
     scored_weight: float = 1.0  # weight of the cells to be modified against the other output cells
     epsilon: float = 1e-6  # inside every logarithm
     steps_per_item: int | None = None  # T(n) = steps_per_item * n + steps_constant; None: the task's own
-    steps_constant: int | None = None
+    steps_constant: int | None = None  # as above
     check_every: int = 100  # steps between two looks at the validation set
     validation: int = 192  # validation instances
     jitter: float = 1.5  # clones' hyperparameters are multiplied by up to this factor, or divided by it
-    machine: MachineConfig = MachineConfig()
-    hyper: HyperConfig = HyperConfig()
-    curriculum: CurriculumConfig = CurriculumConfig()
-    stages: tuple[StageConfig, ...] = field(default=(StageConfig(3, 1000, 32),))
+    machine: MachineConfig = MachineConfig()  # shared by all members
+    hyper: HyperConfig = HyperConfig()  # drawn by every member
+    curriculum: CurriculumConfig = CurriculumConfig()  # from small problems to large ones
+    stages: tuple[StageConfig, ...] = field(default=(StageConfig(3, 1000, 32),))  # one after another
 
     @property
     def task_name(self) -> str:
@@ -165,6 +166,7 @@ def problems_of(config: TrainConfig) -> list[str]:
             )
         need(0 <= stage.cull <= 0.5, f"{where}.cull is {stage.cull}: it must lie between 0 and 0.5")
         need(stage.forget >= 0, f"{where}.forget is {stage.forget}: it must not be negative")
+        need(stage.hardness >= 0, f"{where}.hardness is {stage.hardness}: it must not be negative")
         need(stage.patience >= 0, f"{where}.patience is {stage.patience}: it must not be negative")
         need(
             stage.islands >= 1 and stage.population % max(stage.islands, 1) == 0,

@@ -18,12 +18,12 @@ import numpy as np
 
 from nram.runtime import Device
 from nram.training.config import StageConfig, TrainConfig
-from nram.training.evaluation import Score
+from nram.training.evaluation import Score, draw_trial, hard_score
 from nram.training.footprint import members_at_once
 from nram.training.kernels import Kernel, kernel_of
 from nram.training.member import Island, batch_outcomes, wiring_of
 from nram.training.population import Population, init_population, mapped
-from nram.training.selection import jittered
+from nram.training.selection import jittered, validation_of
 
 PROGRESS = 0.01  # less is none
 BATCHES = 4  # of fresh examples, the same for all members
@@ -31,10 +31,12 @@ _STREAM = 8_000_000  # of keys that no training step and no trial uses
 
 
 class Fit(NamedTuple):
-    """How members do as soft machines on fresh examples of the stage, of all its complexities alike."""
+    """How members do under the step limits of training: as soft machines on fresh examples of the stage, of all its
+    complexities alike, and as discrete ones on the validation set, at up to twice the size."""
 
     error: np.ndarray
     loss: np.ndarray
+    hard: np.ndarray  # error
 
 
 def compile_fit(config: TrainConfig, stage: StageConfig, devices: list[Device], kernel: Kernel | None = None):
@@ -48,6 +50,9 @@ def compile_fit(config: TrainConfig, stage: StageConfig, devices: list[Device], 
         return jnp.mean(outcomes.error), jnp.mean(outcomes.loss)
 
     measure = mapped(one, devices, stage.population, members_at_once(config, stage, devices))
+    instances, complexity = draw_trial(validation_of(config, stage))
+    limits = config.step_limit(complexity) + np.arange(len(complexity)) % (stage.step_slack + 1)
+    discrete = mapped(partial(hard_score, config, instances=instances, limits=limits), devices, stage.population)
 
     def fit(population: Population, stage_index: int, step: int) -> Fit:
         key = jax.random.fold_in(jax.random.fold_in(jax.random.key(config.seed), _STREAM + stage_index), step)
@@ -55,7 +60,7 @@ def compile_fit(config: TrainConfig, stage: StageConfig, devices: list[Device], 
         everyone = jnp.broadcast_to(keys, (stage.population, BATCHES))
         members = population.members
         error, loss = measure(population.hyper, members.controller, members.progress.level, everyone)
-        return Fit(np.asarray(error), np.asarray(loss))
+        return Fit(np.asarray(error), np.asarray(loss), np.asarray(discrete(members.controller).error))
 
     return fit
 
@@ -67,11 +72,11 @@ def cull(
     progress for too long starts anew, unless it is the best.
 
     What counts is the soft error at the size of training and, the more the smaller that is, the hard error at up to
-    twice the size, half of the time with twice the steps: a member that has learned the examples by heart, or lives on
-    being soft, gives way to one that goes further.
+    twice the size, for one half under the limits of training, for the other under those of the task and twice those: a
+    member that has learned the examples by heart, or lives on being soft, gives way to one that goes further.
     """
     stage = config.stages[stage_index]
-    standing = fit.error + score.error * (1 - fit.error) ** 4
+    standing = fit.error + (fit.hard + score.error) / 2 * (1 - fit.error) ** stage.hardness
     standing = np.where(np.isfinite(standing), standing, np.inf)
     order = np.lexsort((np.where(np.isfinite(fit.loss), fit.loss, np.inf), standing))
     members = jax.tree.map(np.asarray, population.members)

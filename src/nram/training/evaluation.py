@@ -158,6 +158,7 @@ class Examination(NamedTuple):
     soft: bool  # the continuous machine at the trained complexity
     hard: bool  # the discretised machine there
     far: bool  # the discretised machine at FAR
+    limit: str | None = None  # under which of LIMITS it failed first
 
     @property
     def passed(self) -> bool:
@@ -176,10 +177,12 @@ def examine(config: TrainConfig, controller: Controller, seed: int, count: int) 
     """Test for perfection, the cheap and telling parts first; what follows a failure is not run."""
     trained = max(stage.max_complexity for stage in config.stages)
 
-    def perfect(mode: Mode, complexity: int) -> bool:
+    def failure(mode: Mode, complexity: int) -> str | None:
         trial = Trial(config.task, complexity, count, seed, "examination")
-        return all(evaluate(config, controller, trial, mode, limit).exact == 1.0 for limit in LIMITS)
+        scores = ((limit, evaluate(config, controller, trial, mode, limit)) for limit in LIMITS)
+        return next((limit for limit, score in scores if score.exact < 1.0), None)
 
-    hard = perfect("hard", trained)
-    far = hard and perfect("hard", FAR)
-    return Examination(far and perfect("soft", trained), hard, far)
+    hard = failure("hard", trained)
+    far = hard or failure("hard", FAR)
+    soft = far or failure("soft", trained)
+    return Examination(soft is None, hard is None, far is None, soft)

@@ -14,6 +14,10 @@ from nram.training.member import Hyper
 from nram.training.population import Population, mapped
 
 
+def validation_of(config: TrainConfig, stage: StageConfig) -> Trial:
+    return Trial(config.task, 2 * stage.max_complexity, config.validation, config.seed, "validation")
+
+
 def compile_validation(config: TrainConfig, stage: StageConfig, devices: list[Device]):
     """A function from a population to every member's hard score on the validation set.
 
@@ -22,10 +26,9 @@ def compile_validation(config: TrainConfig, stage: StageConfig, devices: list[De
     stopped in time is not either.
     """
     task = get_task(config.task)
-    trial = Trial(config.task, 2 * stage.max_complexity, config.validation, config.seed, "validation")
-    instances, complexity = draw_trial(trial)
+    instances, complexity = draw_trial(validation_of(config, stage))
     single, double = (step_limits(task, complexity, limit) for limit in ("T", "2T"))
-    limits = np.where(np.arange(trial.count) % 4 < 2, single, double)
+    limits = np.where(np.arange(config.validation) % 4 < 2, single, double)
     score = mapped(partial(hard_score, config, instances=instances, limits=limits), devices, stage.population)
 
     def validate(population: Population) -> Score:

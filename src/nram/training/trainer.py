@@ -198,7 +198,7 @@ class _Trainer:
             "seed": config.seed,
             "perfect_members": len(perfect),
             "examined_members": len(self.examinations),
-            "failed_examinations": dict(Counter(one.failed for one in self.examinations.values() if one.failed)),
+            "failed_examinations": self._failures(),
             "kept_members": len(order),
             "best_validation_exact_hard": float(np.max(score.exact)),
             "stages": self.state.stage + 1,
@@ -218,6 +218,11 @@ class _Trainer:
             controller = at_place(self.population.members.controller, place)
             self.examinations[place] = examine(self.config, controller, self.config.seed, EXAMINATION)
         return [place for place in places[:EXAMINED] if self.examinations[place].passed]
+
+    def _failures(self) -> list[dict[str, Any]]:
+        """How many of the examined members failed in which part, under which limit."""
+        found = Counter((one.failed, one.limit) for one in self.examinations.values() if not one.passed)
+        return [{"part": part, "limit": limit, "members": count} for (part, limit), count in found.items()]
 
     def _tick(self) -> None:
         """Count the time since the last tick, compiling and saving included."""

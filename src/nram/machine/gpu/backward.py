@@ -69,9 +69,19 @@ class BackwardPass:
         self.seeds = [self._seed(row) for row in (LOSS, ENTROPY, TIME)]
         self.slopes = [self._slope(number) for number in range(shape.columns)] if shape.loss == "average" else []
         last = to.at.sub(self.example.steps, to.index(1))
-        carried = shape.registers * shape.columns + len(self.episode.network.start())
+        carried = (shape.registers + 2 * self._left_pending()) * shape.columns + len(self.episode.network.start())
         begin = [to.nothing] * (1 + carried)
         to.repeat(self.example.steps, lambda number, held: self._step_back(to.at.sub(last, number), held), begin)
+
+    def _left_pending(self) -> int:
+        """How many READs a step leaves to the one before it."""
+        left, cropped = 0, False
+        for module in reversed(self.shape.wiring.modules):
+            if module.name == "READ" and cropped and left < self.shape.pending:
+                left += 1
+            elif module.memory != "nothing":
+                left, cropped = 0, True
+        return left
 
     def _seed(self, row: int) -> Value:
         to = self.to
@@ -88,8 +98,11 @@ class BackwardPass:
     def _step_back(self, step: Value, held: list[Value]) -> list[Value]:
         to, shape, episode = self.to, self.shape, self.episode
         to_running, *rest = held  # the gradient with respect to the chance of running on after this step
-        width = shape.registers * shape.columns
-        to_registers, to_state = episode.grouped(rest[:width]), rest[width:]
+        count = 2 * self._left_pending()
+        width = (count + shape.registers) * shape.columns
+        rows, to_state = episode.grouped(rest[:width]), rest[width:]
+        pending = list(zip(rows[:count:2], rows[1:count:2], strict=True))
+        to_registers = rows[count:]
         record = episode.frame.record(episode.records, step)
         kept = self._fetch(step, record)
         to.sync()  # also keeps the compiler from loading each number where it is used, a long wait every time
@@ -106,12 +119,12 @@ class BackwardPass:
         counted = to.at.fcmp_ordered("<=", number, self.example.limit)
         share = to.divide(self.seeds[ENTROPY], to.mul(self.example.limit, to.number(float(shape.wiring.wires))))
         to_entropy = to.choose(counted, share, to.nothing)
-        to_registers = self._circuit_back(step, record, kept, to_registers)
+        to_registers = self._circuit_back(step, record, kept, to_registers, to_entropy, pending)
         rows = episode.network.kept(record)
-        episode.wires.choose_back(to_entropy)
         to_registers, to_state = episode.network.backward(to_registers, to_halt, to_state, record, rows)
         to_running = to.fma(stop, to_finish, to.mul(left, to_running))
-        return [to_running, *[column for register in to_registers for column in register], *to_state]
+        rows = [*(row for both in pending for row in both), *to_registers]
+        return [to_running, *[column for row in rows for column in row], *to_state]
 
     def _fetch(self, step: Value, record: Value) -> Kept:
         """All loads of a step at once, so that it waits for global memory once."""
@@ -155,11 +168,19 @@ class BackwardPass:
             return to.total([to.mul(slope, own) for slope, own in zip(slopes, kept.seen, strict=True)])
         return to.mul(self.seeds[LOSS], kept.halting[COST])
 
-    def _circuit_back(self, step: Value, record: Value, kept: Kept, to_registers: list[Columns]) -> list[Columns]:
+    def _circuit_back(
+        self,
+        step: Value,
+        record: Value,
+        kept: Kept,
+        to_registers: list[Columns],
+        to_entropy: Value,
+        pending: list[tuple[Columns, Columns]],
+    ) -> list[Columns]:
         to, shape, fuzzy = self.to, self.shape, self.episode.fuzzy
         to_values: list[Columns] = [[to.nothing] * shape.columns for _ in shape.supports]
         for number, gradient in enumerate(to_registers):
-            self._receive(shape.argument_wires + number, fuzzy.crop(gradient), to_values)
+            self._receive(shape.argument_wires + number, fuzzy.crop(gradient), to_values, to_entropy)
         arguments, tape, crop_tape = kept.arguments, kept.tape, True
         for number, stretch in enumerate(self.stretches):
             if number > 0:
@@ -170,13 +191,14 @@ class BackwardPass:
                 if module.memory != "nothing" and number > 0:
                     tape = self._version(step, place.writes)
                 gradient = fuzzy.crop(to_values[shape.registers + place.index])
-                found = fuzzy.backward(module.name, own, gradient, TapesBack(self.own["tape"], tape, crop_tape))
+                tapes = TapesBack(self.own["tape"], tape, crop_tape, pending)
+                found = fuzzy.backward(module.name, own, gradient, tapes)
                 crop_tape = crop_tape and module.memory == "nothing"
                 for wire, received in enumerate(found, place.wire):
-                    self._receive(wire, received, to_values)
+                    self._receive(wire, received, to_values, to_entropy)
         return to_values[: shape.registers]
 
-    def _receive(self, wire: int, gradient: Columns, to_values: list[Columns]) -> None:
-        """The gradient of a wire: stored for that of its weights, passed on to the values it chooses from."""
-        self.to.store_columns(gradient, self.own["received"], wire * self.shape.gradient_stride)
+    def _receive(self, wire: int, gradient: Columns, to_values: list[Columns], to_entropy: Value) -> None:
+        """The gradient of a wire: passed on to the values it chooses from, and gathered for that of its weights."""
         self.episode.wires.pass_back(wire, gradient, to_values)
+        self.episode.wires.receive(wire, gradient, to_entropy)

@@ -81,8 +81,8 @@ class CellNetwork(Network):
             raw[3].append(to.mul(to.mul(said, bent), self._slope(emit)))
             before.append(to.mul(total, keep))
         for gate, gradients in enumerate(raw):
-            to.publish(gradients, self.linear, gate * width)
-        rows = self._layer_back(layer, self._rows(self.linear, 0, GATES * width), record)
+            to.publish(gradients, self.x, gate * width)
+        rows = self._layer_back(layer, self._rows(self.x, 0, GATES * width), record)
         to.publish(rows, self.x)
         to_hidden = [to.part(row, width, tile) for tile, row in enumerate(rows[: self.tiles])]
         return self._rectified_back(to_hidden, kept), self._rows(self.x, width, width) + before

@@ -8,7 +8,8 @@ from typing import Literal
 from nram.errors import NramError
 from nram.machine.fast.choice import NoKernel, check_circuit
 from nram.machine.fast.shape import Precision
-from nram.machine.gpu.shape import LANES, MOST_WARPS, SHARED_BYTES, WarpShape
+from nram.machine.gpu.arrangement import GROUP
+from nram.machine.gpu.shape import LANES, MOST_GATHERED, MOST_WARPS, SHARED_BYTES, WarpShape
 from nram.machine.wiring import Wiring
 
 LARGEST_SIZE = 2 * LANES
@@ -50,16 +51,19 @@ def warp_shape(
         gradient=True,
         platform=platform,
     )
-    fitting = [warps for warps in range(1, min(MOST_WARPS, batch) + 1) if _fits(replace(shape, warps=warps))]
+    fitting = [warps for warps in range(1, min(MOST_WARPS, batch) + 1) if _gathered(replace(shape, warps=warps))]
     if not fitting:
         raise NoKernel(f"the weights and one example do not fit into the {SHARED_BYTES // 1024} KiB of a block")
     # The same number of blocks, with the examples spread evenly.
     blocks = -(-batch // fitting[-1])
-    return replace(shape, warps=-(-batch // blocks))
+    shape = replace(shape, warps=-(-batch // blocks))
+    return replace(shape, gathered=_gathered(shape))
 
 
-def _fits(shape: WarpShape) -> bool:
-    return shape.shared_bytes <= SHARED_BYTES
+def _gathered(shape: WarpShape) -> int:
+    """How many wires can be gathered at most if the shape is to fit into a block; 0: it does not."""
+    counts = (count for count in range(MOST_GATHERED, 0, -GROUP))
+    return next((count for count in counts if replace(shape, gathered=count).shared_bytes <= SHARED_BYTES), 0)
 
 
 def make(shape: WarpShape) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from math import log, log2
 from typing import Any
 
@@ -162,20 +163,27 @@ class DeviceWarps(Warps):
         with self.at.if_then(where):
             self.at.store(value, self.place(pointer, index, kind), align=WORD)
 
-    def load_quads(self, pointer: Value, index: Value) -> list[Value]:
-        return self.quad(pointer, index)
+    def load_some(self, count: int, pointer: Value, index: Value) -> list[Value]:
+        if count == 1:
+            return [self.load_each(pointer, index)]
+        kind = ir.VectorType(self.scalar, count)
+        some = self.at.load(self.place(pointer, index), align=count * self.bytes, typ=kind)
+        return [self.at.extract_element(some, self.index(number)) for number in range(count)]
 
-    def store_quads(self, values: list[Value], pointer: Value, index: Value, where: Value) -> None:
-        four = ir.Constant(ir.VectorType(self.scalar, len(values)), ir.Undefined)
+    def store_some(self, values: list[Value], pointer: Value, index: Value, where: Value | None = None) -> None:
+        if len(values) == 1:
+            self.store_each(values[0], pointer, index, where)
+            return
+        some = ir.Constant(ir.VectorType(self.scalar, len(values)), ir.Undefined)
         for number, value in enumerate(values):
-            four = self.at.insert_element(four, value, self.index(number))
-        with self.at.if_then(where):
-            self.at.store(four, self.place(pointer, index), align=self.quad_alignment)
+            some = self.at.insert_element(some, value, self.index(number))
+        with nullcontext() if where is None else self.at.if_then(where):
+            self.at.store(some, self.place(pointer, index), align=len(values) * self.bytes)
 
-    def shared_memory(self) -> Value:
-        """The block's, whose size the launch says."""
-        module = self.function.module
-        kind = ir.ArrayType(self.scalar, 0)
-        memory: Any = ir.GlobalVariable(module, kind, "shared_memory", addrspace=SHARED.addrspace)
-        memory.linkage, memory.align, memory.type = "external", 16, SHARED
-        return memory
+
+def shared_memory(module: ir.Module) -> Value:
+    """The block's, whose size the launch says."""
+    kind = ir.ArrayType(I32, 0)
+    memory: Any = ir.GlobalVariable(module, kind, "shared_memory", addrspace=SHARED.addrspace)
+    memory.linkage, memory.align, memory.type = "external", 16, SHARED
+    return memory

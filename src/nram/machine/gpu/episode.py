@@ -30,8 +30,8 @@ class Episode:
     def __init__(self, frame: Frame):
         self.frame, self.to, self.shape, self.own = frame, frame.to, frame.shape, frame.own
         self.epsilon = frame.option(EPSILON)
-        self.fuzzy = Fuzzy(self.to, self.shape, self.own["row"], frame.option(CLIP))
-        self.wires = Wires(self.to, self.shape, self.own, frame.tables.lengths, self.epsilon)
+        self.fuzzy = Fuzzy(self.to, self.shape, self.own["room"], frame.option(CLIP))
+        self.wires = Wires(self.to, self.shape, self.own, frame.shared, self.epsilon)
         network = CellNetwork if self.shape.controller == "lstm" else Network
         self.network = network(self.to, self.shape, frame.shared, self.own)
         self.records = frame.storage(frame.example, "records")
@@ -63,8 +63,8 @@ class Episode:
         number = to.at.add(to.at.mul(step, to.index(shape.writes)), to.index(writes))
         return to.place(self.versions, to.at.mul(number, to.index(shape.tape)))
 
-    def tapes(self, step: Value, writes: int) -> Tapes:
-        return Tapes(self.own["tape"], self.version(step, writes + 1))
+    def tapes(self, step: Value, writes: int, rows: list[Columns]) -> Tapes:
+        return Tapes(self.own["tape"], rows, self.version(step, writes + 1) if self.shape.gradient else None)
 
     def part(self, record: Value, name: str, row: int = 0) -> Value:
         """A row of distributions in a record."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from nram.machine.gpu.arrangement import QUAD
 from nram.machine.gpu.episode import Episode, Example
 from nram.machine.gpu.shape import LANES
 from nram.machine.gpu.warps import Columns, Value
 
 RUNNING, STOP, FINISH, COST = range(4)  # places of a record's `halting`
-AT_ONCE = 2  # steps whose tapes are read at the same time for the prediction
+AT_ONCE = 6  # steps whose WRITEs are read at the same time for the prediction
 
 
 class ForwardPass:
@@ -18,10 +19,10 @@ class ForwardPass:
     def run(self) -> Columns:
         """All steps and the outcomes; returns the averaged likelihoods, for the footnote's loss."""
         to, shape = self.to, self.shape
-        self._write_memory()
+        tape = self._write_memory()
         begin = [to.number(1.0), *[to.nothing] * (3 + shape.columns)]
         begin += [column for _ in range(shape.registers) for column in to.certain(0, shape.columns)]
-        begin += self.episode.network.start()
+        begin += [column for row in tape for column in row] + self.episode.network.start()
         _, loss, entropy, time, *rest = to.repeat(self.example.steps, self._step, begin)
         mixed = rest[: shape.columns]
         if shape.loss == "average":
@@ -34,40 +35,47 @@ class ForwardPass:
         self._predict()
         return mixed
 
-    def _write_memory(self) -> None:
-        to, shape, tape = self.to, self.shape, self.own["tape"]
-        one = to.number(1.0)
+    def _write_memory(self) -> list[Columns]:
+        """The tape at the start; returns its rows if they are to be held in registers."""
+        to, shape = self.to, self.shape
 
-        def store(cell: Value, columns: Columns) -> None:
-            place = to.at.mul(cell, to.index(shape.row))
-            to.store_columns(columns, tape, place)
-            to.store_columns(columns, self.episode.versions, place)
-
-        def row(cell: Value, _: list[Value]) -> list[Value]:
-            value = self.episode.memory_value(cell)
-            places = [to.at.add(to.lane, to.whole(column * LANES)) for column in range(shape.columns)]
-            hits = [to.at.icmp_signed("==", place, value) for place in places]
-            columns = [to.choose(hit, one, to.nothing) for hit in hits]
-            store(cell, [to.part(column, shape.size, number) for number, column in enumerate(columns)])
+        def store(cell: Value, _: list[Value]) -> list[Value]:
+            self._store_row(cell, self._first_memory(cell))
             return []
 
-        to.repeat(shape.size, row)
+        if shape.tape_held:
+            rows = [self._first_memory(to.index(cell)) for cell in range(shape.size)]
+            rows += [[to.nothing] * shape.columns] * (shape.rows - shape.size)
+            for cell, row in enumerate(rows):
+                self._store_row(to.index(cell), row)
+            return rows
+        to.repeat(shape.size, store)
         for cell in range(shape.size, shape.rows):
-            store(to.index(cell), [to.nothing] * shape.columns)
+            self._store_row(to.index(cell), [to.nothing] * shape.columns)
+        return []
+
+    def _store_row(self, cell: Value, row: Columns) -> None:
+        to, shape = self.to, self.shape
+        place = to.at.mul(cell, to.index(shape.row))
+        to.store_columns(row, self.own["tape"], place)
+        if shape.gradient:
+            to.store_columns(row, self.episode.versions, place)
 
     def _step(self, step: Value, held: list[Value]) -> list[Value]:
         to, shape, episode = self.to, self.shape, self.episode
         running, loss, entropy, time, *rest = held
         mixed, rest = rest[: shape.columns], rest[shape.columns :]
         width = shape.registers * shape.columns
-        registers, state = episode.grouped(rest[:width]), rest[width:]
+        registers, rest = episode.grouped(rest[:width]), rest[width:]
+        width = shape.rows * shape.columns if shape.tape_held else 0
+        tape, state = episode.grouped(rest[:width]), rest[width:]
         record = episode.frame.record(episode.records, step)
         state = episode.network.forward(registers, state, record)
-        halt = episode.load_uniform(self.own["wires"], shape.halt_place)
+        halt = episode.load_uniform(self.own["wires"], shape.arrangement.end)
         uncertain = episode.wires.choose()
         if shape.gradient:
             episode.wires.keep(episode.part(record, "weights"))
-        registers = self._circuit(step, registers, record)
+        registers = self._circuit(step, registers, tape, record)
         number = episode.number(step)
         forced = to.at.fcmp_ordered(">=", number, self.example.limit)
         stop = to.choose(forced, to.number(1.0), to.logistic(halt))
@@ -94,21 +102,22 @@ class ForwardPass:
             to.add(entropy, to.choose(counted, mean, to.nothing)),
             to.fma(finish, number, time),
             *mixed,
-            *[column for register in registers for column in register],
+            *[column for row in (*registers, *tape) for column in row],
             *state,
         ]
 
-    def _circuit(self, step: Value, registers: list[Columns], record: Value) -> list[Columns]:
+    def _circuit(self, step: Value, registers: list[Columns], tape: list[Columns], record: Value) -> list[Columns]:
+        """The registers after a step; the tape is changed in its place."""
         to, shape, episode = self.to, self.shape, self.episode
         values, wire, writes = list(registers), 0, 0
         for module in shape.wiring.modules:
             arguments = []
             for _ in range(module.arity):
                 arguments.append(episode.wires.mixed(wire, values))
-                if shape.gradient:
-                    to.store_columns(arguments[-1], episode.part(record, "arguments", wire))
+                if wire in shape.kept_wires:
+                    to.store_columns(arguments[-1], episode.part(record, "arguments", shape.kept_wires[wire]))
                 wire += 1
-            values.append(episode.fuzzy.forward(module.name, arguments, episode.tapes(step, writes)))
+            values.append(episode.fuzzy.forward(module.name, arguments, episode.tapes(step, writes, tape)))
             writes += module.name == "WRITE"
         if shape.gradient:
             for v, row in shape.value_rows.items():
@@ -125,29 +134,77 @@ class ForwardPass:
         return to.at.fneg(to.total(terms))
 
     def _predict(self) -> None:
-        """The most probable value of every cell of the memory averaged with the weights p_t."""
-        to, shape, episode = self.to, self.shape, self.episode
+        """The most probable value of every cell of the memory averaged with the weights p_t.
+
+        A cell's average is a sum over all WRITEs of the value written, times the pointer's weight there, times how much
+        of it is left at the end of the episode: the sum of p_t over the steps t from this one on, each p_t times all
+        that later WRITEs up to t left. It is summed up from the last WRITE to the first, and what is left of the first
+        memory is added."""
+        to, shape = self.to, self.shape
         last = to.at.sub(self.example.steps, to.index(1))
         to.sync()
         for column in range(shape.columns):
-            begin = column * LANES * shape.row
             rows = min(LANES, shape.rows - column * LANES)
 
-            def add(step: Value, sums: list[Value], begin=begin, rows=rows) -> list[Value]:
+            def add(number: Value, held: list[Value], column=column, rows=rows) -> list[Value]:
+                loaded = []
                 for ahead in range(AT_ONCE):
-                    here = to.at.add(step, to.index(ahead))
-                    over = to.at.icmp_signed(">", here, last)
-                    here = to.at.select(over, last, here)
-                    record = episode.frame.record(episode.records, here)
-                    finish = episode.load_uniform(episode.part(record, "halting"), FINISH)
-                    finish = to.choose(to.spread(over), to.nothing, finish)
-                    version = episode.version(here, shape.writes)
-                    there = to.columns(to.place(version, begin), 0, rows * shape.columns)
-                    sums = [to.fma(finish, own, total) for own, total in zip(there, sums, strict=True)]
-                return sums
+                    here = to.at.sub(last, to.at.add(number, to.index(ahead)))
+                    loaded.append(self._writes_of(here, column))
+                left, *sums = held
+                for finish, writes in loaded:
+                    left = to.add(left, finish)
+                    for pointer, value in writes:
+                        share = to.mul(left, pointer)
+                        left = to.sub(left, share)
+                        sums = self._add_rows(share, [value] * rows, sums)
+                return [left, *sums]
 
-            sums = to.repeat(self.example.steps, add, [to.nothing] * (rows * shape.columns), step=AT_ONCE)
-            self._store_best(column, episode.grouped(sums))
+            begin = [to.nothing] * (1 + rows * shape.columns)
+            left, *sums = to.repeat(self.example.steps, add, begin, step=AT_ONCE)
+            at_first = [
+                self._first_memory(to.index(column * LANES + row))
+                for row in range(min(rows, shape.size - column * LANES))
+            ]
+            at_first += [[to.nothing] * shape.columns] * (rows - len(at_first))
+            self._store_best(column, self.episode.grouped(self._add_rows(left, at_first, sums)))
+
+    def _writes_of(self, step: Value, column: int) -> tuple[Value, list[tuple[Value, Columns]]]:
+        """p_t, and the WRITEs of a step from the last to the first: a column of the pointer, and the value. Before the
+        first step p_t and pointers are 0."""
+        to, shape, episode = self.to, self.shape, self.episode
+        before = to.at.icmp_signed("<", step, to.index(0))
+        record = episode.frame.record(episode.records, to.at.select(before, to.index(0), step))
+        missing, writes = to.spread(before), []
+        for wire in shape.write_wires:
+            rows = (shape.kept_wires[wire], shape.kept_wires[wire + 1])
+            pointer = to.load(episode.part(record, "arguments", rows[0]), column * LANES)
+            value = to.columns(episode.part(record, "arguments", rows[1]), 0, shape.columns)
+            writes.append((to.choose(missing, to.nothing, pointer), value))
+        finish = episode.load_uniform(episode.part(record, "halting"), FINISH)
+        return to.choose(missing, to.nothing, finish), writes[::-1]
+
+    def _add_rows(self, weights: Value, rows: list[Columns], sums: list[Value]) -> list[Value]:
+        """The sums of 32 rows or less, each with a row times the weight that a lane has for it."""
+        to, width = self.to, self.shape.columns
+        to.publish([weights], self.own["room"])
+        quads = [to.quad(self.own["room"], start) for start in range(0, len(rows), QUAD)]
+        own = [weight for quad in quads for weight in quad]
+        found = []
+        for number, (weight, row) in enumerate(zip(own, rows, strict=True)):
+            found += [
+                to.fma(weight, part, total)
+                for part, total in zip(row, sums[number * width : (number + 1) * width], strict=True)
+            ]
+        return found
+
+    def _first_memory(self, cell: Value) -> Columns:
+        """A cell at the start."""
+        to, shape = self.to, self.shape
+        value, one = self.episode.memory_value(cell), to.number(1.0)
+        places = [to.at.add(to.lane, to.whole(column * LANES)) for column in range(shape.columns)]
+        hits = [to.choose(to.at.icmp_signed("==", place, value), one, to.nothing) for place in places]
+        return [to.part(hit, shape.size, number) for number, hit in enumerate(hits)]
 
     def _store_best(self, column: int, averages: list[Columns]) -> None:
         """The lowest of the most probable values of 32 cells, a lane each; tapes have more for padding."""

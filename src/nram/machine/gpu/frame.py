@@ -16,13 +16,13 @@ CLIP, EPSILON = range(2)  # options
 def buffer_shapes(shape: WarpShape) -> dict[str, tuple[int, ...]]:
     """The buffers of a member in order: those given, those returned."""
     examples, size = shape.batch, shape.size
-    weights = [pair for layer in shape.layers for pair in ((layer.inputs, layer.outputs), (layer.outputs,))]
+    weights = [pair for layer in shape.layers for pair in ((layer.inputs, layer.given), (layer.given,))]
     shapes: dict[str, tuple[int, ...]] = {f"parameter{i}": own for i, own in enumerate(weights)}
     shapes |= {"memory": (examples, size), "wanted": (examples, size), "shares": (examples, size)}
     shapes |= {"limits": (examples,), "seeds": (3, examples), "options": (2,)}
     shapes |= {"outcomes": (3, examples), "predicted": (examples, size)}
     if shape.gradient:
-        shapes |= {f"gradient{i}": (shape.blocks, *own) for i, own in enumerate(weights)}
+        shapes |= {f"gradient{i}": (shape.parts, *own) for i, own in enumerate(weights)}
     return shapes | {"workspace": (shape.workspace_scalars,)}
 
 
@@ -35,8 +35,8 @@ def given(shape: WarpShape) -> int:
 class Tables:
     """Constants in memory."""
 
-    lengths: Value  # of every lane's wire
-    places: Value  # of the controller's outputs among the wires, in pairs
+    wires: Value  # `WarpShape.table`
+    sources: Value  # of the output layer's columns
 
 
 class Frame:

@@ -18,15 +18,17 @@ class Tapes(NamedTuple):
     """The memory around READ and WRITE."""
 
     now: Value  # in shared memory
-    after: Value  # the version that WRITE leaves, in global memory
+    rows: list[Columns]  # the same in registers, if it is small enough
+    after: Value | None  # the version that WRITE leaves, in global memory
 
 
 class TapesBack(NamedTuple):
     """The same in the backward pass."""
 
-    gradient: Value  # in shared memory
+    gradient: Value  # in shared memory, without what READs have left to do
     seen: Callable[[int], Columns]  # a row of the version that the module saw
     crop: bool  # whether the gradient is still to be cropped
+    pending: list[tuple[Columns, Columns]]  # READs that have not added to it: pointer, gradient of what they read
 
 
 class Fuzzy:
@@ -68,7 +70,7 @@ class Fuzzy:
             case (("LESS-THAN" | "LESS-OR-EQUAL-THAN" | "EQUALITY-TEST"), [a, b]):
                 return self._truth(name, a, b)
             case "READ", [pointer]:
-                found = self._read(pointer, tapes.now)
+                found = self._read(pointer, tapes)
             case "INC", [a]:
                 found = self.to.rotated(a, 1, self.size)
             case "DEC", [a]:
@@ -83,40 +85,50 @@ class Fuzzy:
                 raise ValueError(f"there is no code for {name}")
         return self.renormalised(found)
 
-    def _each_row(self, pointer: Columns, body: Callable[..., list[Value]], carried: list[Value]) -> list[Value]:
-        """`body(row's place, pointer's weight there, carried)` for all rows of a tape, four of them written out."""
+    def _each_row(
+        self, pointer: Columns, tapes: Tapes, body: Callable[..., list[Value]], carried: list[Value]
+    ) -> list[Value]:
+        """`body(row's place, pointer's weight there, row, carried)` for all rows of a tape: four of them written out,
+        or all if they are in registers."""
         to, shape = self.to, self.shape
         to.publish(pointer, self.room)
 
         def four(i: Value, held: list[Value]) -> list[Value]:
             for number, weight in enumerate(to.quad(self.room, i)):
                 place = to.at.mul(to.at.add(i, to.index(number)), to.index(shape.row))
-                held = body(place, weight, held)
+                held = body(place, weight, to.columns(tapes.now, place, shape.columns), held)
             return held
 
-        return to.repeat(shape.rows, four, carried, step=QUAD)
+        if not tapes.rows:
+            return to.repeat(shape.rows, four, carried, step=QUAD)
+        for start in range(0, shape.rows, QUAD):
+            for number, weight in enumerate(to.quad(self.room, start), start):
+                carried = body(number * shape.row, weight, tapes.rows[number], carried)
+        return carried
 
-    def _read(self, pointer: Columns, tape: Value) -> Columns:
-        to, columns = self.to, self.shape.columns
+    def _read(self, pointer: Columns, tapes: Tapes) -> Columns:
+        to = self.to
 
-        def row(place: Value, weight: Value, sums: list[Value]) -> list[Value]:
-            there = to.columns(tape, place, columns)
+        def row(_place: Value, weight: Value, there: Columns, sums: list[Value]) -> list[Value]:
             return [to.fma(weight, own, total) for own, total in zip(there, sums, strict=True)]
 
-        return self._each_row(pointer, row, [to.nothing] * columns)
+        return self._each_row(pointer, tapes, row, [to.nothing] * self.shape.columns)
 
     def _write(self, pointer: Columns, value: Columns, tapes: Tapes) -> None:
-        to, columns = self.to, self.shape.columns
+        to, rows = self.to, []
 
-        def row(place: Value, weight: Value, held: list[Value]) -> list[Value]:
+        def row(place: Value, weight: Value, there: Columns, held: list[Value]) -> list[Value]:
             rest = to.sub(to.number(1.0), weight)
-            there = to.columns(tapes.now, place, columns)
             new = [to.fma(weight, own, to.mul(rest, old)) for own, old in zip(value, there, strict=True)]
             to.store_columns(new, tapes.now, place)
-            to.store_columns(new, tapes.after, place)
+            if tapes.after is not None:
+                to.store_columns(new, tapes.after, place)
+            rows.append(new)
             return held
 
-        self._each_row(pointer, row, [])
+        self._each_row(pointer, tapes, row, [])
+        if tapes.rows:
+            tapes.rows[:] = rows
 
     def _truth(self, name: str, a: Columns, b: Columns) -> Columns:
         to = self.to
@@ -180,7 +192,8 @@ class Fuzzy:
         """From the gradient of the output to those of the arguments, cropped.
 
         READ and WRITE bring the gradient of the memory after them to that of the memory before them; the first of them
-        to see it in a step crops it. WRITE's own output is a constant.
+        to see it in a step crops it. Other READs leave what they have to add to whoever comes next. WRITE's own output
+        is a constant.
         """
         to, size = self.to, self.size
         match name, arguments:
@@ -234,24 +247,34 @@ class Fuzzy:
         """`body(row's number, pointer's weight, the row's gradient, carried) -> (terms of the pointer's gradient there,
         carried)` for all rows; returns the pointer's gradient and what is carried."""
         to, shape = self.to, self.shape
-        to.publish(pointer, self.room)
+        to.sync()
+        for number, weighted in enumerate([pointer, *(former for former, _gradient in tapes.pending)]):
+            to.store_first(shape.rows, weighted, self.room, number * shape.rows)
+        to.sync()
         found, held = [], carried
-        weights: list[Value] = []
+        weights: list[list[Value]] = []
         for start in range(0, shape.rows, LANES):
             terms = []
             for i in range(start, min(start + LANES, shape.rows)):
                 if i % QUAD == 0:
-                    weights = to.quad(self.room, i)
+                    weights = [to.quad(self.room, p * shape.rows + i) for p in range(1 + len(tapes.pending))]
                 gradient = to.columns(tapes.gradient, i * shape.row, shape.columns)
+                for quad, (_former, added) in zip(weights[1:], tapes.pending, strict=True):
+                    gradient = [to.fma(quad[i % QUAD], own, old) for own, old in zip(added, gradient, strict=True)]
                 if tapes.crop:
                     gradient = [self.crop_one(column) for column in gradient]
-                term, held = body(i, weights[i % QUAD], gradient, held)
+                term, held = body(i, weights[0][i % QUAD], gradient, held)
                 terms.append(term)
             found.append(to.lane_sums(terms))
+        tapes.pending.clear()
         return found, held
 
     def _read_back(self, pointer: Columns, gradient: Columns, tapes: TapesBack) -> list[Columns]:
         to, shape = self.to, self.shape
+        if not tapes.crop and len(tapes.pending) < shape.pending:
+            tapes.pending.append((pointer, gradient))
+            terms = [self._dot(gradient, tapes.seen(number)) for number in range(shape.rows)]
+            return [[to.lane_sums(terms[start : start + LANES]) for start in range(0, shape.rows, LANES)]]
 
         def row(number: int, weight: Value, received: Columns, held: list[Value]):
             fresh = [to.fma(weight, own, old) for own, old in zip(gradient, received, strict=True)]

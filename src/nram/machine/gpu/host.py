@@ -9,7 +9,7 @@ from llvmlite import ir
 
 from nram.machine.fast import vector_math
 from nram.machine.fast.shape import Precision
-from nram.machine.gpu.shape import LANES, QUAD
+from nram.machine.gpu.shape import LANES
 from nram.machine.gpu.warps import I1, I32, VOID, WORD, Columns, Value, Warps
 
 POINTER = ir.PointerType()
@@ -94,10 +94,10 @@ class HostWarps(Warps):
     ) -> None:
         self.at.call(self._helper("store_each", whole), [pointer, index, self._taken(where), value])
 
-    def load_quads(self, pointer: Value, index: Value) -> list[Value]:
-        return [self.load_each(self.place(pointer, number), index) for number in range(QUAD)]
+    def load_some(self, count: int, pointer: Value, index: Value) -> list[Value]:
+        return [self.load_each(self.place(pointer, number), index) for number in range(count)]
 
-    def store_quads(self, values: list[Value], pointer: Value, index: Value, where: Value) -> None:
+    def store_some(self, values: list[Value], pointer: Value, index: Value, where: Value | None = None) -> None:
         for number, value in enumerate(values):
             self.store_each(value, self.place(pointer, number), index, where)
 

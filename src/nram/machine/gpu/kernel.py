@@ -1,14 +1,14 @@
 """The whole kernel: as a function that XLA calls on a CPU, for tests, and as PTX for a GPU.
 
-A block runs in three parts with a barrier between them: weights into shared memory, an example a warp, gradients of the
-weights. On a GPU that is one function of all threads; on a CPU every part is a function that is called for warp after
-warp.
+There are two launches. In the first a block has two parts with a barrier between them: weights into shared memory,
+then an example a warp. The second sums up the gradients of the weights: its warps need no shared memory and do not wait
+for each other. On a GPU a launch is one function of all threads; on a CPU every part is a function that is called for
+warp after warp.
 
 Counted for `copy`, M 32, R 4, T 18, MLP 32-32, batch 32, blocks of 16 warps (one a multiprocessor: 128 registers a
-thread, 227 KiB of shared memory). An example-step has 2,400 multiply-adds of a warp among 6,300 instructions, and 1,820
-loads, stores and exchanges. These set the limit: a multiprocessor does one a cycle, but those of four numbers in two
-cycles if they are the same for all lanes and in four if not, which makes 2,480, or 132 x 1.755 GHz / 2,480 = 93 million
-a second on an H200. Main memory has 12.4 KB to write and 21 KB to read an example-step, 2.2 TB/s at 66 million.
+thread, 220 KiB of shared memory). An example-step of the first launch has 1,400 loads, stores and exchanges of a warp.
+These set the limit: a multiprocessor does one a cycle, but those of four numbers in two cycles if they are the same for
+all lanes and in four if not, which makes 2,410, or 132 x 1.755 GHz / 2,410 = 96 million a second on an H200.
 
 With four warps a scheduler little hides a wait for main memory, so what a step needs of the records is loaded at once,
 before a sync: neither LLVM nor the driver's compiler moves a load across it.
@@ -17,6 +17,7 @@ before a sync: neither LLVM nor the driver's compiler moves a load across it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import binding, ir
@@ -24,16 +25,17 @@ from llvmlite import binding, ir
 from nram.errors import NramError
 from nram.machine.gpu.backward import BackwardPass
 from nram.machine.gpu.call_frame import CallFrame
-from nram.machine.gpu.device import GLOBAL, DeviceWarps
+from nram.machine.gpu.device import GLOBAL, DeviceWarps, shared_memory
 from nram.machine.gpu.episode import Episode
 from nram.machine.gpu.forward import ForwardPass
 from nram.machine.gpu.frame import Frame, Tables, buffer_shapes
 from nram.machine.gpu.host import POINTER, HostWarps
-from nram.machine.gpu.shape import LANES, WarpShape, up
-from nram.machine.gpu.sums import load_weights, store_gradients
+from nram.machine.gpu.shape import LANES, WarpShape
+from nram.machine.gpu.sums import SUMMING_WARPS, load_weights, store_gradients, summing_blocks
 from nram.machine.gpu.warps import I32, I64, VOID, Value
 
 ENTRY = "episodes"
+SUMMING_TOGETHER = 4  # blocks of the second launch that a multiprocessor has registers for
 TRIPLE = "nvptx64-nvidia-cuda"
 PROCESSOR = "sm_90"
 
@@ -49,13 +51,28 @@ def run_example(frame: Frame) -> None:
             BackwardPass(episode, example, mixed).run()
 
 
-def parts(shape: WarpShape) -> list[Callable[[Frame], None]]:
-    return [load_weights, run_example, *([store_gradients] if shape.gradient else [])]
+@dataclass(frozen=True)
+class Launch:
+    """A grid of members x blocks, each of some warps that run the parts one after the other."""
+
+    entry: str
+    parts: tuple[Callable[[Frame], None], ...]
+    blocks: int  # of a member
+    warps: int  # of a block
+    shared_bytes: int = 0
+    together: int = 1  # blocks that a multiprocessor must be able to run
+
+
+def launches(shape: WarpShape) -> list[Launch]:
+    """One after the other."""
+    first = Launch(ENTRY, (load_weights, run_example), shape.blocks, shape.warps, shape.shared_bytes)
+    if not shape.gradient:
+        return [first]
+    blocks = shape.parts * summing_blocks(shape)
+    return [first, Launch("gradients", (store_gradients,), blocks, SUMMING_WARPS, together=SUMMING_TOGETHER)]
 
 
 def _tables(module: ir.Module, shape: WarpShape, kind: ir.PointerType) -> Tables:
-    lengths = shape.wiring.lengths + (0,) * (up(len(shape.wiring.lengths), LANES) - len(shape.wiring.lengths))
-
     def table(name: str, numbers: tuple[int, ...]) -> Value:
         array = ir.Constant(ir.ArrayType(I32, len(numbers)), list(numbers))
         constant: Any = ir.GlobalVariable(module, array.type, name, addrspace=kind.addrspace)
@@ -63,7 +80,7 @@ def _tables(module: ir.Module, shape: WarpShape, kind: ir.PointerType) -> Tables
         constant.align, constant.type = 16, kind
         return constant
 
-    return Tables(table("lengths", lengths), table("places", shape.paired_places))
+    return Tables(table("wires", shape.table), table("sources", shape.sources))
 
 
 # For a CPU
@@ -73,7 +90,6 @@ def build_host_kernel(shape: WarpShape) -> ir.Module:
     """The entry that XLA calls: all members, blocks, parts and warps one after the other."""
     module = ir.Module("episodes")
     tables = _tables(module, shape, POINTER)
-    functions = [_host_part(module, shape, tables, part) for part in parts(shape)]
     entry = CallFrame(module, ENTRY)
     names = list(buffer_shapes(shape))
     context = entry.to.at.alloca(POINTER, len(names))
@@ -84,12 +100,19 @@ def build_host_kernel(shape: WarpShape) -> ir.Module:
     def each(count: Value | int, body: Callable[[Value], Any]) -> None:
         to.repeat(count, lambda number, _: [body(number)][:0])
 
-    def block(member: Value, number: Value) -> None:
-        for function in functions:
-            each(shape.warps, lambda warp, function=function: to.at.call(function, [context, member, number, warp]))
+    def run(launch: Launch, member: Value) -> None:
+        functions = [_host_part(module, shape, tables, part) for part in launch.parts]
 
-    with to.at.if_then(to.at.icmp_signed(">", entry.members(shape), I64(0))):
-        each(entry.members(shape), lambda member: each(shape.blocks, lambda number: block(member, number)))
+        def block(number: Value) -> None:
+            for function in functions:
+                each(launch.warps, lambda warp, own=function: to.at.call(own, [context, member, number, warp]))
+
+        each(launch.blocks, block)
+
+    members = entry.members(shape)
+    with to.at.if_then(to.at.icmp_signed(">", members, I64(0))):
+        for launch in launches(shape):
+            each(members, lambda member, launch=launch: run(launch, member))
     to.at.ret(ir.Constant(POINTER, None))
     return module
 
@@ -115,23 +138,24 @@ def _host_part(module: ir.Module, shape: WarpShape, tables: Tables, part: Callab
 
 
 def build_device_kernel(shape: WarpShape) -> ir.Module:
-    """A grid of members x blocks, each of `warps` warps; the parameters are the buffers in order."""
+    """A function for every launch; the parameters are the buffers in order."""
     module = ir.Module("episodes")
     names = list(buffer_shapes(shape))
-    function = ir.Function(module, ir.FunctionType(VOID, [GLOBAL] * len(names)), ENTRY)
-    function.calling_convention = "ptx_kernel"
-    to = DeviceWarps(function, shape.precision)
     tables = _tables(module, shape, GLOBAL)
-    number, blocks = to.special("ctaid.x"), to.index(shape.blocks)
-    member, block = to.at.udiv(number, blocks), to.at.urem(number, blocks)
-    warp = to.at.lshr(to.thread, to.index(LANES.bit_length() - 1))
-    buffers = dict(zip(names, function.args, strict=True))
-    shared = to.shared_memory()
-    for number, part in enumerate(parts(shape)):
-        if number > 0:
-            to.barrier()
-        part(Frame(to, shape, buffers, tables, member, block, warp, shared))
-    to.at.ret_void()
+    shared = shared_memory(module)
+    for launch in launches(shape):
+        function = ir.Function(module, ir.FunctionType(VOID, [GLOBAL] * len(names)), launch.entry)
+        function.calling_convention = "ptx_kernel"
+        to = DeviceWarps(function, shape.precision)
+        number, blocks = to.special("ctaid.x"), to.index(launch.blocks)
+        member, block = to.at.udiv(number, blocks), to.at.urem(number, blocks)
+        warp = to.at.lshr(to.thread, to.index(LANES.bit_length() - 1))
+        buffers = dict(zip(names, function.args, strict=True))
+        for number, part in enumerate(launch.parts):
+            if number > 0:
+                to.barrier()
+            part(Frame(to, shape, buffers, tables, member, block, warp, shared))
+        to.at.ret_void()
     return module
 
 
@@ -145,10 +169,12 @@ def ptx(shape: WarpShape) -> str:
         raise NramError(f"this LLVM cannot write PTX: {error}") from error
     module = build_device_kernel(shape)
     module.triple, module.data_layout = TRIPLE, str(machine.target_data)
-    # At most as many threads as are launched, so that the driver may give each its share of the registers.
-    bounds = f'"nvvm.maxntid"="{shape.warps * LANES}" "nvvm.minctasm"="1"'
     text = str(module)
-    head = next(line for line in text.splitlines() if line.startswith("define ptx_kernel"))
-    reference = binding.parse_assembly(text.replace(head, f"{head} {bounds}", 1))
+    heads = [line for line in text.splitlines() if line.startswith("define ptx_kernel")]
+    for head, launch in zip(heads, launches(shape), strict=True):
+        # At most as many threads as are launched, so that the driver may give each its share of the registers.
+        bounds = f'"nvvm.maxntid"="{launch.warps * LANES}" "nvvm.minctasm"="{launch.together}"'
+        text = text.replace(head, f"{head} {bounds}", 1)
+    reference = binding.parse_assembly(text)
     reference.verify()
     return machine.emit_assembly(reference)

@@ -15,7 +15,7 @@ from nram.machine.fast.lanes import I32, I64, POINTER
 from nram.machine.gpu.call_frame import CallFrame, FunctionPointer
 from nram.machine.gpu.compiled import offer
 from nram.machine.gpu.frame import buffer_shapes
-from nram.machine.gpu.kernel import ENTRY, ptx
+from nram.machine.gpu.kernel import Launch, launches, ptx
 from nram.machine.gpu.shape import LANES, WarpShape
 
 HANDLER = "launch"
@@ -53,29 +53,34 @@ def _check(library: Any, status: int, what: str) -> None:
 
 
 @cache
-def compiled_on_device(shape: WarpShape) -> DeviceFunction:
-    """The kernel in the context that JAX uses too, that of the first GPU."""
+def compiled_on_device(shape: WarpShape) -> list[DeviceFunction]:
+    """The functions of all launches in the context that JAX uses too, that of the first GPU."""
     cuda = driver()
     device, context, former = ctypes.c_int(), ctypes.c_void_p(), ctypes.c_void_p()
     _check(cuda, cuda.cuDeviceGet(ctypes.byref(device), 0), "find a GPU")
     _check(cuda, cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device), "open the GPU")
     _check(cuda, cuda.cuCtxPushCurrent_v2(context), "use the GPU")
     try:
-        return _function(cuda, shape)
+        return _functions(cuda, shape)
     finally:
         cuda.cuCtxPopCurrent_v2(ctypes.byref(former))
 
 
-def _function(cuda: Any, shape: WarpShape) -> DeviceFunction:
-    module, function, number = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int()
+def _functions(cuda: Any, shape: WarpShape) -> list[DeviceFunction]:
+    module = ctypes.c_void_p()
     log = ctypes.create_string_buffer(LOG_BYTES)
     options = (ctypes.c_int * 2)(ERROR_LOG, ERROR_LOG_BYTES)
     values = (ctypes.c_void_p * 2)(ctypes.addressof(log), LOG_BYTES)
     text = ctypes.create_string_buffer(ptx(shape).encode())
     status = cuda.cuModuleLoadDataEx(ctypes.byref(module), text, len(options), options, values)
     _check(cuda, status, f"compile the kernel ({log.value.decode(errors='replace').strip()})")
-    _check(cuda, cuda.cuModuleGetFunction(ctypes.byref(function), module, ENTRY.encode()), "find the kernel")
-    wanted = shape.shared_bytes
+    return [_function(cuda, module, own) for own in launches(shape)]
+
+
+def _function(cuda: Any, module: ctypes.c_void_p, own: Launch) -> DeviceFunction:
+    function, number = ctypes.c_void_p(), ctypes.c_int()
+    _check(cuda, cuda.cuModuleGetFunction(ctypes.byref(function), module, own.entry.encode()), "find the kernel")
+    wanted = own.shared_bytes
     _check(cuda, cuda.cuFuncSetAttribute(function, DYNAMIC_SHARED, wanted), f"give a block {wanted} bytes")
     found = []
     for attribute in (MOST_REGISTERS, LOCAL_BYTES):
@@ -88,15 +93,15 @@ def _function(cuda: Any, shape: WarpShape) -> DeviceFunction:
 @cache
 def registered_on_device(shape: WarpShape) -> str:
     """The name under which XLA finds the kernel for this shape."""
-    function = compiled_on_device(shape)
+    functions = [function.address for function in compiled_on_device(shape)]
     launch = ctypes.cast(driver().cuLaunchKernel, ctypes.c_void_p).value
     assert launch is not None
-    engine = loaded(object_code_of(build_handler(shape, function.address, launch)))
+    engine = loaded(object_code_of(build_handler(shape, functions, launch)))
     return offer(shape, engine, HANDLER, "CUDA")
 
 
-def build_handler(shape: WarpShape, function: int, launch: int) -> ir.Module:
-    """The machine code that XLA calls: it launches the kernel, at `function`, for all members by `launch`."""
+def build_handler(shape: WarpShape, functions: list[int], launch: int) -> ir.Module:
+    """The machine code that XLA calls: it launches the kernel's functions for all members by `launch`."""
     module = ir.Module("handler")
     entry = CallFrame(module, HANDLER)
     to = entry.to
@@ -106,14 +111,15 @@ def build_handler(shape: WarpShape, function: int, launch: int) -> ir.Module:
         place = entry.at(addresses, 8 * number)
         to.at.store(address, place)
         to.at.store(place, entry.at(parameters, 8 * number))
-    blocks = to.at.trunc(to.at.mul(entry.members(shape), I64(shape.blocks)), I32)
-    stream = entry.stream()
-    one, none = I32(1), ir.Constant(POINTER, None)
-    grid, block = [blocks, one, one], [I32(shape.warps * LANES), one, one]
-    arguments = [to.at.inttoptr(I64(function), POINTER), *grid, *block, I32(shape.shared_bytes)]
-    arguments += [stream, parameters, none]
-    kind = FunctionPointer(ir.FunctionType(I32, [argument.type for argument in arguments]))
-    status = to.at.call(to.at.inttoptr(I64(launch), kind), arguments)
+    members, stream = entry.members(shape), entry.stream()
+    one, none, status = I32(1), ir.Constant(POINTER, None), I32(0)
+    for own, function in zip(launches(shape), functions, strict=True):
+        blocks = to.at.trunc(to.at.mul(members, I64(own.blocks)), I32)
+        grid, block = [blocks, one, one], [I32(own.warps * LANES), one, one]
+        arguments = [to.at.inttoptr(I64(function), POINTER), *grid, *block, I32(own.shared_bytes)]
+        arguments += [stream, parameters, none]
+        kind = FunctionPointer(ir.FunctionType(I32, [argument.type for argument in arguments]))
+        status = to.at.or_(status, to.at.call(to.at.inttoptr(I64(launch), kind), arguments))
     with to.at.if_then(to.at.icmp_unsigned("!=", status, I32(0))):
         entry.fail("the GPU does not take the kernel of nram.machine.gpu")
     to.at.ret(none)

@@ -1,13 +1,14 @@
 """The controllers, forwards and backwards, a warp an example: lanes are outputs, inputs are read by all lanes.
 
-Going forwards a lane reads the weight of its own output. Going backwards it takes every eighth input and a quarter of
-the outputs, so that it reads four weights at once. The output layer's results go to their places among the wires by a
-table, and their gradients come from there.
+Going forwards a lane reads the weights of its own outputs, several at once where they are many. Going backwards it
+takes every fourth input and an eighth of the outputs, and reads four weights at once. The output layer's results are
+the wires as they lie in shared memory, and their gradients are read there.
 """
 
 from __future__ import annotations
 
-from nram.machine.gpu.shape import GROUP, HALF, LANES, QUAD, Layer, WarpShape
+from nram.machine.gpu.arrangement import GROUP, QUAD
+from nram.machine.gpu.shape import LANES, Layer, WarpShape
 from nram.machine.gpu.warps import Columns, Value, Warps
 
 TILES = 12  # of 32 outputs whose sums are held in registers at the same time
@@ -20,7 +21,7 @@ class Network:
         self.to = to
         self.shape = shape
         self.weights = weights  # of the whole block, in shared memory
-        self.x, self.wires, self.linear = own["x"], own["wires"], own["received"]
+        self.x, self.wires = own["room"], own["wires"]
 
     def start(self) -> list[Value]:
         """The state before the first step."""
@@ -41,23 +42,8 @@ class Network:
         rows, state = self._second(rows, state, record)
         self._keep(rows, record, shape.layers[2].x)
         to.publish(rows, self.x)
-        results = self._product(shape.layers[2])
-        to.sync()
-        for (place, there), row in zip(self._places(), results, strict=True):
-            to.store_each(row, self.wires, place, there)
-        to.sync()
+        self._output()
         return self._next_state(record) if shape.states else state
-
-    def _places(self) -> list[tuple[Value, Value | None]]:
-        """For every row of outputs where they stand among the wires, and which of them exist unless all do."""
-        to, layer, half = self.to, self.shape.layers[2], self.to.whole(HALF)
-        table, found = to.place(self.weights, self.shape.places), []
-        for tile in range(0, layer.output_tiles, 2):
-            both = to.load_whole(table, tile // 2 * LANES)
-            found += [to.at.ashr(to.at.shl(both, half), half), to.at.ashr(both, half)]
-        rest = to.before(layer.outputs, layer.output_tiles - 1)
-        exist = [None] * (layer.output_tiles - 1) + [rest if layer.outputs % LANES else None]
-        return list(zip(found, exist, strict=False))
 
     def _second(self, rows: list[Value], state: list[Value], record: Value) -> tuple[list[Value], list[Value]]:
         """The layer before the output: its results, and the state after it."""
@@ -73,7 +59,7 @@ class Network:
     def _next_state(self, record: Value) -> list[Value]:
         """Softmax over the states."""
         to, shape = self.to, self.shape
-        logits = to.load(self.wires, shape.state_place)
+        logits = to.load(self.wires, shape.arrangement.state_place)
         there = to.before(shape.states)
         top = to.largest([to.choose(there, logits, to.pick([logits], 0))])
         power = to.choose(there, to.exponential(to.sub(logits, top)), to.nothing)
@@ -105,6 +91,53 @@ class Network:
             results += to.repeat(layer.deep, four, biases, step=QUAD)
         return results
 
+    def _output(self) -> None:
+        """The output layer, whose results go to the wires: a lane has up to four columns in a row."""
+        to, layer = self.to, self.shape.layers[2]
+        widths: list[int] = []  # in rows of 32 columns; the last row is on its own, since it may not be full
+        while (left := layer.output_tiles - 1 - sum(widths)) > 0:
+            widths.append(next(width for width in (4, 2, 1) if width <= left))
+        widths.append(1)
+        done = 0
+        while widths:
+            count = next(n for n in range(len(widths), 0, -1) if sum(widths[:n]) <= TILES)
+            self._some_outputs(layer, done, widths[:count])
+            done, widths = done + sum(widths[:count]), widths[count:]
+        to.sync()
+
+    def _some_outputs(self, layer: Layer, done: int, widths: list[int]) -> None:
+        to, lane = self.to, self.to.lane
+        starts = [(done + sum(widths[:number])) * LANES for number in range(len(widths))]
+        columns = [
+            to.at.add(to.at.mul(lane, to.whole(width)), to.whole(start))
+            for start, width in zip(starts, widths, strict=True)
+        ]
+        weight, bias = to.place(self.weights, layer.weight), to.place(self.weights, layer.bias)
+
+        def four(k: Value, sums: list[Value]) -> list[Value]:
+            for number, x in enumerate(to.quad(self.x, k)):
+                row = to.place(weight, to.at.mul(to.at.add(k, to.index(number)), to.index(layer.stride)))
+                own = [
+                    value
+                    for column, width in zip(columns, widths, strict=True)
+                    for value in to.load_some(width, row, column)
+                ]
+                sums = [to.fma(x, value, total) for value, total in zip(own, sums, strict=True)]
+            return sums
+
+        begin = [
+            value for column, width in zip(columns, widths, strict=True) for value in to.load_some(width, bias, column)
+        ]
+        results = to.repeat(layer.deep, four, begin, step=QUAD)
+        if done == 0:
+            to.sync()
+        for column, width in zip(columns, widths, strict=True):
+            own, results = results[:width], results[width:]
+            if width == 1:
+                there = to.at.icmp_signed("<", column, to.whole(layer.outputs))
+                own = [to.choose(there, own[0], to.nothing)]  # what follows stays 0 in the backward pass too
+            to.store_some(own, self.wires, column)
+
     # Backwards
 
     def kept(self, record: Value) -> list[Value]:
@@ -119,12 +152,13 @@ class Network:
         """From the gradients among the wires to all others, kept in the record; those of the flags are added to the
         registers'."""
         to, shape = self.to, self.shape
-        to.store_uniform(to_halt, self.wires, shape.halt_place)
+        to.store_uniform(to_halt, self.wires, shape.arrangement.end)
         if shape.states:
             self._state_back(to_state[0], kept[-1])
         to.sync()
-        rows = [to.load_each(self.wires, place, there) for place, there in self._places()]
-        rows = self._layer_back(shape.layers[2], rows, record)
+        output = shape.layers[2]
+        to.store_columns(to.columns(self.wires, 0, output.output_tiles), record, output.gradient)
+        rows = self._product_back(output, self.wires)
         rows, to_state = self._second_back(rows, to_state, record, kept)
         rows = self._layer_back(shape.layers[0], rows, record)
         first, found = to.only(0), []
@@ -152,37 +186,36 @@ class Network:
     def _layer_back(self, layer: Layer, rows: list[Value], record: Value) -> list[Value]:
         """Keep the gradient of a layer's outputs; returns that of its inputs."""
         self.to.store_columns(rows, record, layer.gradient)
-        self.to.publish(rows, self.linear)
-        return self._product_back(layer)
+        self.to.publish(rows, self.x)
+        return self._product_back(layer, self.x)
 
     def _state_back(self, gradient: Value, state: Value) -> None:
         to, shape = self.to, self.shape
         weighted = to.mul(state, gradient)
         mean = to.total([weighted])
-        to.store(to.sub(weighted, to.mul(state, mean)), self.wires, shape.state_place)
+        to.store(to.sub(weighted, to.mul(state, mean)), self.wires, shape.arrangement.state_place)
 
-    def _product_back(self, layer: Layer) -> list[Value]:
-        """x's gradient in rows of lanes, from that of the output in `linear`.
+    def _product_back(self, layer: Layer, gradients: Value) -> list[Value]:
+        """x's gradient in rows of lanes, from that of the output in shared memory.
 
-        Lane l sums up, for the inputs l % 8, l % 8 + 8, ..., outputs from 4 (l // 8) on in each sixteen."""
+        Lane l has the inputs l % 4, l % 4 + 4, ... and four of 32 outputs, which of them by l // 4, moved on by l % 4
+        so that eight lanes in a row read from different banks."""
         to = self.to
-        weight, last = to.place(self.weights, layer.weight), layer.deep - 1
-        column = to.at.mul(to.at.lshr(to.lane, to.whole(GROUP.bit_length() - 1)), to.whole(QUAD))
-        indices = []
-        for start in range(0, layer.deep, GROUP):
-            row = to.at.add(to.at.and_(to.lane, to.whole(GROUP - 1)), to.whole(start))
-            if start + GROUP > last + 1:
-                row = to.choose(to.at.icmp_signed("<", row, to.whole(last)), row, to.whole(last))
-            indices.append(to.at.add(to.at.mul(row, to.whole(layer.stride)), column))
+        weight = to.place(self.weights, layer.weight)
+        first = to.at.and_(to.lane, to.whole(QUAD - 1))
+        moved = to.at.mul(first, to.whole((2 - layer.stride // QUAD) % GROUP))
+        quad = to.at.add(to.at.lshr(to.lane, to.whole(QUAD.bit_length() - 1)), moved)
+        column = to.at.mul(to.at.and_(quad, to.whole(GROUP - 1)), to.whole(QUAD))
+        rows = [to.at.add(first, to.whole(start)) for start in range(0, layer.deep, QUAD)]
+        indices = [to.at.add(to.at.mul(row, to.whole(layer.stride)), column) for row in rows]
 
         def some(j: Value, sums: list[Value]) -> list[Value]:
-            for ahead in range(0, LANES, QUAD * QUAD):
-                here = to.spread(to.at.add(j, to.index(ahead)))
-                gradient = to.load_quads(self.linear, to.at.add(column, here))
-                for number, index in enumerate(indices):
-                    for own, other in zip(gradient, to.load_quads(weight, to.at.add(index, here)), strict=True):
-                        sums[number] = to.fma(own, other, sums[number])
+            here = to.spread(j)
+            gradient = to.load_quads(gradients, to.at.add(column, here))
+            for number, index in enumerate(indices):
+                for own, other in zip(gradient, to.load_quads(weight, to.at.add(index, here)), strict=True):
+                    sums[number] = to.fma(own, other, sums[number])
             return sums
 
         sums = to.repeat(layer.outputs, some, [to.nothing] * len(indices), step=LANES)
-        return [to.lane_sums(sums[start : start + QUAD], GROUP) for start in range(0, len(sums), QUAD)]
+        return [to.lane_sums(sums[start : start + GROUP], QUAD) for start in range(0, len(sums), GROUP)]

@@ -1,6 +1,6 @@
 """The call of a GPU's kernel, behind the functions of `nram.machine.fast.outcomes`.
 
-Members are a batch axis: under `vmap` all of them are one launch.
+Members are a batch axis: under `vmap` all of them are in the same launches.
 """
 
 from __future__ import annotations
@@ -34,5 +34,5 @@ def called(shape: WarpShape, gradient: bool, controller: Any, batch: Batch, seed
     call = jax.ffi.ffi_call(registered(shape), results, vmap_method="broadcast_all")
     outcomes, predicted, *parts, _workspace = call(*arguments)
     raw = Raw(outcomes[0], outcomes[1], outcomes[2], predicted)
-    # A block of warps leaves the sum over its own examples.
+    # Parts of a batch are summed up on their own.
     return raw, jax.tree.unflatten(tree, [jnp.sum(part, axis=0) for part in parts]) if gradient else None

@@ -3,11 +3,11 @@
 A warp runs one example. Its lanes are the values 0..31 of a distribution; for M up to 64 a distribution has two
 columns of 32. Lanes beyond M hold 0. A block of warps runs some examples of one member.
 
-shared memory   the member's weights and a table of its outputs' places, then for every warp: its tape (in the backward
-                pass the tape's gradient), the wires as [wire, value], the wires' gradients as [wire, place], a record's
-                values, and room for a layer's input
+shared memory   the member's weights and tables of the wires, then for every warp: its tape (in the backward pass the
+                tape's gradient), the wires (arrangement.py), the gradients of some of them as [wire, place], a record's
+                values, and room for a layer's input or some distributions
 records         in global memory, one a step: what the backward pass needs, and what the weights' gradients are made of
-versions        in global memory: the tape at the start and after every WRITE
+versions        in global memory, for the backward pass: the tape at the start and after every WRITE
 
 Strides: a lane that reads four numbers of its own row at once meets no other lane in a bank if the stride is four
 times an odd number. What is in global memory begins at multiples of 32 numbers, so that a warp reads or writes whole
@@ -21,15 +21,16 @@ from functools import cached_property
 from typing import Literal
 
 from nram.machine.fast.shape import BYTES, CONSTANTS, TRUTHS, Precision, Support
+from nram.machine.gpu.arrangement import GROUP, QUAD, Arrangement
 from nram.machine.wiring import Wiring
 from nram.modules import select_modules
 
 LANES = 32
-QUAD = 4  # numbers loaded at once
-GROUP = LANES // QUAD  # lanes that share one of four parts of the work
-HALF = 16  # bits of half an integer
 SHARED_BYTES = 227 * 1024  # that a block of an H100 or H200 may have
 MOST_WARPS = 16  # of a block: 128 registers a thread are left then
+MOST_GATHERED = 32  # wires
+MOST_PENDING = 2  # READs
+MOST_SUMMED = 16  # examples over which one warp sums up the gradient of the weights
 
 
 def up(count: int, unit: int) -> int:
@@ -45,10 +46,11 @@ def quad_stride(count: int) -> int:
 @dataclass(frozen=True)
 class Layer:
     """y = x W + b. In shared memory W has `deep` rows `stride` apart at `weight`; in a record x and the gradient of y
-    are rows of full warps."""
+    are rows of full warps. The output layer has some columns more there than are given."""
 
     inputs: int
     outputs: int
+    given: int
     weight: int
     bias: int
     x: int
@@ -89,6 +91,7 @@ class WarpShape:
     gradient: bool  # whether there is a backward pass
     platform: Literal["cpu", "gpu"] = "gpu"  # a CPU runs the same code for tests, and slowly
     warps: int = 1  # of a block
+    gathered: int = MOST_GATHERED  # wires whose gradients wait in shared memory for those of their weights; by eights
 
     def with_gradient(self, gradient: bool) -> WarpShape:
         return replace(self, gradient=gradient)
@@ -121,8 +124,33 @@ class WarpShape:
         return self.rows * self.row
 
     @property
+    def tape_held(self) -> bool:
+        """Whether the forward pass has its tape in registers, too."""
+        return self.rows * self.columns <= LANES
+
+    @property
     def writes(self) -> int:
         return self.modules.count("WRITE")
+
+    @cached_property
+    def kept_wires(self) -> dict[int, int]:
+        """The arguments that a record keeps, and their rows there; WRITE's say what the memory was like."""
+        written = [wire + number for wire in self.write_wires for number in range(2)]
+        return {wire: row for row, wire in enumerate(range(self.argument_wires) if self.gradient else written)}
+
+    @property
+    def write_wires(self) -> list[int]:
+        """Of every WRITE the first."""
+        firsts, wire = [], 0
+        for module in self.wiring.modules:
+            firsts += [wire] * (module.name == "WRITE")
+            wire += module.arity
+        return firsts
+
+    @property
+    def pending(self) -> int:
+        """How many READs may leave the memory's gradient to the next WRITE of the backward pass."""
+        return min(self.modules.count("READ"), MOST_PENDING) if self.gradient else 0
 
     @property
     def argument_wires(self) -> int:
@@ -162,14 +190,19 @@ class WarpShape:
 
     # Wires
 
-    @property
-    def wire_stride(self) -> int:
-        return quad_stride(self.wiring.values)
+    @cached_property
+    def arrangement(self) -> Arrangement:
+        return Arrangement(self.wiring, self.supports, self.states)
 
     @property
     def gradient_stride(self) -> int:
-        """Of the wires' gradients, in whose place come those of their weights, and of the values."""
-        return quad_stride(max(self.row, up(len(self.dense), QUAD)))
+        """Of the wires' gradients and of the values."""
+        return quad_stride(self.rows)
+
+    @property
+    def chunk(self) -> int:
+        """How many wires are gathered at most."""
+        return min(self.gathered, up(self.wiring.wires, GROUP))
 
     @property
     def wire_groups(self) -> int:
@@ -177,41 +210,9 @@ class WarpShape:
         return -(-self.wiring.wires // LANES)
 
     @property
-    def chosen(self) -> int:
-        """Numbers of all wires."""
-        return self.wiring.wires * self.wire_stride
-
-    @property
     def outputs(self) -> int:
         """Of the controller: logits, the halting scalar, the automaton's next state."""
         return self.wiring.logits + 1 + self.states
-
-    @property
-    def halt_place(self) -> int:
-        """Of the halting scalar after the wires."""
-        return self.chosen
-
-    @property
-    def state_place(self) -> int:
-        return self.chosen + QUAD
-
-    @cached_property
-    def output_places(self) -> tuple[int, ...]:
-        """Where each output of the controller goes, behind the beginning of the wires; -1 for the last tile's rest."""
-        stride = self.wire_stride
-        places = [wire * stride + value for wire, length in enumerate(self.wiring.lengths) for value in range(length)]
-        places += [self.halt_place, *(self.state_place + state for state in range(self.states))]
-        return tuple(places + [-1] * (up(len(places), 2 * LANES) - len(places)))
-
-    @cached_property
-    def paired_places(self) -> tuple[int, ...]:
-        """The same, those of two tiles in the halves of an integer."""
-        places, pairs = self.output_places, range(0, len(self.output_places), 2 * LANES)
-        return tuple(
-            (places[start + LANES + lane] << HALF) | (places[start + lane] & ((1 << HALF) - 1))
-            for start in pairs
-            for lane in range(LANES)
-        )
 
     # The controller
 
@@ -219,24 +220,34 @@ class WarpShape:
     def layers(self) -> tuple[Layer, ...]:
         hidden, inputs = self.hidden, self.registers + self.states
         second = (2 * hidden, 4 * hidden) if self.controller == "lstm" else (hidden, hidden)
-        widths = [(inputs, hidden), second, (hidden, self.outputs)]
+        widths = [(inputs, hidden, hidden), (*second, second[1]), (hidden, self.arrangement.width, self.outputs)]
         layers, shared, kept = [], 0, 0
-        for inputs, outputs in widths:
+        for inputs, outputs, given in widths:
             bias = shared + up(inputs, QUAD) * quad_stride(outputs) + LANES
-            layers.append(Layer(inputs, outputs, shared, bias, kept, kept + up(inputs, LANES)))
+            layers.append(Layer(inputs, outputs, given, shared, bias, kept, kept + up(inputs, LANES)))
             shared = bias + up(outputs, LANES)
             kept += up(inputs, LANES) + up(outputs, LANES)
         return tuple(layers)
 
     @property
-    def places(self) -> int:
-        """Where the table of places begins in shared memory."""
-        return self.layers[-1].bias + up(self.outputs, LANES)
+    def sources(self) -> tuple[int, ...]:
+        """For each column of the output layer the output that was given for it, or -1."""
+        return self.arrangement.sources(up(self.layers[-1].stride, LANES))
+
+    @property
+    def table(self) -> tuple[int, ...]:
+        """What the lanes look up about the wires: two rows, each with room for a whole number of warps."""
+        return tuple(number for row in self.arrangement.tables(self.wire_groups * LANES) for number in row)
+
+    @property
+    def table_place(self) -> int:
+        """Where it begins in shared memory."""
+        return self.layers[-1].bias + up(self.layers[-1].outputs, LANES)
 
     @property
     def common(self) -> int:
         """Numbers of the shared memory that all warps of a block use."""
-        return self.places + len(self.paired_places)
+        return self.table_place + 2 * self.wire_groups * LANES
 
     # Storage, in numbers
 
@@ -244,16 +255,16 @@ class WarpShape:
     def warp(self) -> dict[str, int]:
         """Where the parts of a warp's shared memory begin; the last entry is its length."""
         widest = max(up(layer.inputs, LANES) for layer in self.layers)
-        longest = max(up(layer.outputs, LANES) for layer in self.layers) + LANES
+        arrangement = self.arrangement
+        wires = max(up(arrangement.width, LANES), max(arrangement.starts) + up(self.wiring.values, QUAD))
         if self.controller == "lstm":
             widest = max(widest, 4 * self.hidden + LANES)  # the gates pass through it
         return _laid_out(
             tape=self.tape,
-            wires=self.chosen + QUAD + LANES,
-            received=max(up(self.wiring.wires, GROUP) * self.gradient_stride, longest) if self.gradient else 0,
+            wires=max(wires, arrangement.state_place + LANES) if self.states else wires,
+            received=self.chunk * self.gradient_stride if self.gradient else 0,
             values=self.value_end if self.gradient else 0,
-            x=widest + LANES,
-            row=self.row,
+            room=max(widest + LANES, self.row, (1 + self.pending) * self.rows),
         )
 
     @property
@@ -267,13 +278,13 @@ class WarpShape:
     @cached_property
     def record(self) -> dict[str, int]:
         if not self.gradient:
-            return _laid_out(halting=LANES)
-        layers = self.layers[-1].gradient + up(self.outputs, LANES)
+            return _laid_out(unit=LANES, halting=LANES, arguments=len(self.kept_wires) * self.row)
+        layers = self.layers[-1].gradient + up(self.layers[-1].outputs, LANES)
         return _laid_out(
             unit=LANES,
             layers=layers,
-            arguments=self.argument_wires * self.row,
-            weights=up(self.chosen, LANES),
+            arguments=len(self.kept_wires) * self.row,
+            weights=up(self.arrangement.end, LANES),
             values=len(self.value_rows) * self.row,
             halting=LANES,
             seen=self.row,
@@ -282,7 +293,7 @@ class WarpShape:
 
     @property
     def versions(self) -> int:
-        return self.steps * self.writes + 1
+        return self.steps * self.writes + 1 if self.gradient else 0
 
     @cached_property
     def example(self) -> dict[str, int]:
@@ -295,9 +306,14 @@ class WarpShape:
         return self.batch * self.example["end"] + (self.shared if self.platform == "cpu" else 0)
 
     @property
+    def parts(self) -> int:
+        """Of a batch, whose sums of the gradient are computed on their own."""
+        return -(-self.batch // MOST_SUMMED)
+
+    @property
     def gradient_scalars(self) -> int:
-        """Of a member: every block leaves its own part of the gradient."""
-        return self.blocks * sum((layer.inputs + 1) * layer.outputs for layer in self.layers)
+        """Of a member: the gradient of every part."""
+        return self.parts * sum((layer.inputs + 1) * layer.given for layer in self.layers)
 
 
 def _laid_out(unit: int = QUAD, **lengths: int) -> dict[str, int]:

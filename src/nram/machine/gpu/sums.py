@@ -1,19 +1,28 @@
-"""What a block does together: the member's weights into shared memory, and at the end their gradients.
+"""What the warps of a block do together: the member's weights into shared memory. And what a launch of its own does:
+the gradients of the weights.
 
-The gradient of a layer's weights is a sum over examples and steps of x[k] g[j], which the records hold. A warp takes 32
-outputs and 32 inputs of a layer, a lane eight of those and four of these, and goes through all steps of all examples of
-the block in their order: the sums stay in registers and are always added in the same order.
+The gradient of a layer's weights is a sum over examples and steps of x[k] g[j], which the records hold. A warp takes a
+tile of a layer's inputs and outputs, a lane four of those and eight of these, and goes through all steps of all
+examples of a part of the batch in their order: the sums stay in registers and are always added in the same order.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from math import prod
 
+from nram.machine.gpu.arrangement import QUAD
 from nram.machine.gpu.frame import Frame, buffer_shapes
-from nram.machine.gpu.shape import GROUP, LANES, QUAD, Layer
+from nram.machine.gpu.shape import LANES, Layer, WarpShape
 from nram.machine.gpu.warps import Value
 
-AT_ONCE = 4  # steps whose records are read at the same time
+AT_ONCE = (6, 5, 4)  # steps whose records are read at the same time: what divides the longest episode best
+SUMMING_WARPS = 4  # of a block
+OWN_OUTPUTS = 2 * QUAD  # of a lane
+
+
+# Before
 
 
 def load_weights(frame: Frame) -> None:
@@ -23,13 +32,13 @@ def load_weights(frame: Frame) -> None:
         weight, bias = frame.buffers[f"parameter{2 * number}"], frame.buffers[f"parameter{2 * number + 1}"]
 
         def copy(k: Value, _: list[Value], layer=layer, weight=weight) -> list[Value]:
-            source = to.spread(to.at.mul(k, to.index(layer.outputs)))
+            source = to.spread(to.at.mul(k, to.index(layer.given)))
             target = to.spread(to.at.add(to.at.mul(k, to.index(layer.stride)), to.index(layer.weight)))
             exists = to.at.icmp_signed("<", to.spread(k), to.whole(layer.inputs))
             for start in range(0, layer.stride, LANES):
                 column = to.at.add(to.lane, to.whole(start))
-                filled = to.at.and_(exists, to.at.icmp_signed("<", column, to.whole(layer.outputs)))
-                value = to.load_each(weight, to.at.add(source, column), filled)
+                given, filled = _given(frame, layer, column)
+                value = to.load_each(weight, to.at.add(source, given), to.at.and_(exists, filled))
                 to.store_each(value, frame.shared, to.at.add(target, column), to.before(layer.stride - start))
             return []
 
@@ -37,7 +46,7 @@ def load_weights(frame: Frame) -> None:
 
         def rest(tile: Value, _: list[Value], layer=layer, bias=bias) -> list[Value]:
             column = to.at.add(to.lane, to.spread(to.at.mul(tile, to.index(LANES))))
-            value = to.load_each(bias, column, to.at.icmp_signed("<", column, to.whole(layer.outputs)))
+            value = to.load_each(bias, *_given(frame, layer, column))
             to.store_each(value, frame.shared, to.at.add(column, to.whole(layer.bias)))
             slack = to.at.add(to.lane, to.whole(layer.weight + layer.deep * layer.stride))
             to.store_each(to.nothing, frame.shared, slack)
@@ -45,96 +54,144 @@ def load_weights(frame: Frame) -> None:
 
         _shared_out(frame, layer.output_tiles, rest)
 
-    def places(row: Value, _: list[Value]) -> list[Value]:
-        place = to.at.mul(row, to.index(LANES))
-        table = to.place(frame.shared, shape.places)
+    def row(number: Value, _: list[Value]) -> list[Value]:
+        place = to.at.mul(number, to.index(LANES))
         index = to.at.add(to.lane, to.spread(place))
-        to.store_each(to.load_whole(frame.tables.places, place), table, index, whole=True)
+        target = to.place(frame.shared, shape.table_place)
+        to.store_each(to.load_whole(frame.tables.wires, place), target, index, whole=True)
         return []
 
-    _shared_out(frame, len(shape.paired_places) // LANES, places)
+    _shared_out(frame, len(shape.table) // LANES, row)
 
 
-def _shared_out(frame: Frame, count: int, body, first: int = 0) -> None:
-    """`body(number, [])` for the numbers below `count` that are this warp's; the first is that of warp `first`."""
-    to, warps = frame.to, frame.shape.warps
-    own = to.at.urem(to.at.add(frame.warp, to.index(-first % warps)), to.index(warps))
-    with to.at.if_then(to.at.icmp_signed("<", own, to.index(count))):
-        to.repeat(to.index(count), body, first=own, step=warps)
+def _given(frame: Frame, layer: Layer, column: Value) -> tuple[Value, Value]:
+    """Which of the outputs given stands in a column, and whether one does."""
+    to = frame.to
+    if layer.outputs == layer.given:
+        return column, to.at.icmp_signed("<", column, to.whole(layer.outputs))
+    known = to.at.icmp_signed("<", column, to.whole(len(frame.shape.sources)))
+    source = to.load_each(frame.tables.sources, column, known, whole=True)
+    return source, to.at.and_(known, to.at.icmp_signed(">=", source, to.whole(0)))
+
+
+def _shared_out(frame: Frame, count: int, body: Callable[[Value, list[Value]], list[Value]]) -> None:
+    """`body(number, [])` for the numbers below `count` that are this warp's."""
+    to = frame.to
+    with to.at.if_then(to.at.icmp_signed("<", frame.warp, to.index(count))):
+        to.repeat(to.index(count), body, first=frame.warp, step=frame.shape.warps)
+
+
+# After
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """How a layer's weights are shared out."""
+
+    layer: Layer
+
+    @property
+    def input_lanes(self) -> int:
+        """Few where there are few inputs and many outputs."""
+        return 4 if self.layer.inputs <= 4 * QUAD and self.layer.outputs > LANES else 8
+
+    @property
+    def inputs(self) -> int:
+        return self.input_lanes * QUAD
+
+    @property
+    def outputs(self) -> int:
+        return LANES // self.input_lanes * OWN_OUTPUTS
+
+    @property
+    def across(self) -> int:
+        return -(-self.layer.inputs // self.inputs)
+
+    @property
+    def count(self) -> int:
+        return self.across * -(-self.layer.outputs // self.outputs)
+
+
+def summing_blocks(shape: WarpShape) -> int:
+    """Of a part of a batch."""
+    return -(-sum(Tiles(layer).count for layer in shape.layers) // SUMMING_WARPS)
 
 
 def store_gradients(frame: Frame) -> None:
-    """A share of the gradients of the weights."""
+    """The gradients of the weights, of which this warp has a tile for a part of the batch."""
+    to = frame.to
+    blocks = to.index(summing_blocks(frame.shape))
+    part, block = to.at.udiv(frame.block, blocks), to.at.urem(frame.block, blocks)
+    own = to.at.add(to.at.mul(block, to.index(SUMMING_WARPS)), frame.warp)
     first = 0
     for number, layer in enumerate(frame.shape.layers):
-        units = layer.output_tiles * layer.input_tiles
-        _shared_out(frame, units, lambda unit, _, number=number: _unit(frame, number, unit), first)
-        first += units
+        tiles = Tiles(layer)
+        tile = to.at.sub(own, to.index(first))
+        with to.at.if_then(to.at.icmp_unsigned("<", tile, to.index(tiles.count))):
+            _tile(frame, number, tiles, tile, part)
+        first += tiles.count
 
 
-def _unit(frame: Frame, number: int, unit: Value) -> list[Value]:
-    to, layer = frame.to, frame.shape.layers[number]
-    start = to.at.mul(to.at.urem(unit, to.index(layer.input_tiles)), to.index(LANES))
-    column = to.at.mul(to.at.udiv(unit, to.index(layer.input_tiles)), to.index(LANES))
-    own_inputs = to.at.mul(to.at.and_(to.lane, to.whole(GROUP - 1)), to.whole(QUAD))
-    own_outputs = to.at.mul(to.at.lshr(to.lane, to.whole(GROUP.bit_length() - 1)), to.whole(QUAD))
+def _tile(frame: Frame, number: int, tiles: Tiles, tile: Value, part: Value) -> None:
+    to, layer = frame.to, tiles.layer
+    start = to.at.mul(to.at.urem(tile, to.index(tiles.across)), to.index(tiles.inputs))
+    column = to.at.mul(to.at.udiv(tile, to.index(tiles.across)), to.index(tiles.outputs))
+    own_inputs = to.at.mul(to.at.and_(to.lane, to.whole(tiles.input_lanes - 1)), to.whole(QUAD))
+    own_outputs = to.at.mul(to.at.lshr(to.lane, to.whole(tiles.input_lanes.bit_length() - 1)), to.whole(QUAD))
     inputs = to.at.add(own_inputs, to.spread(start))
-    outputs = [
-        to.at.add(own_outputs, to.spread(to.at.add(column, to.index(half)))) for half in range(0, LANES, LANES // 2)
-    ]
-    each = to.at.add(to.lane, to.spread(column))
-    *sums, alone = _sums(frame, layer, inputs, outputs, each)
+    halves, rows = range(0, tiles.outputs, tiles.outputs // 2), range(0, tiles.outputs, LANES)
+    outputs = [to.at.add(own_outputs, to.spread(to.at.add(column, to.index(half)))) for half in halves]
+    single = [to.at.add(to.lane, to.spread(to.at.add(column, to.index(row)))) for row in rows]
+    sums = _sums(frame, layer, part, inputs, outputs, single)
 
-    shapes = buffer_shapes(frame.shape)
-    rows = [to.at.add(inputs, to.whole(k)) for k in range(QUAD)]
+    shapes, names = buffer_shapes(frame.shape), [f"gradient{2 * number + own}" for own in range(2)]
+    begins = [to.spread(to.at.mul(part, to.index(prod(shapes[name][1:])))) for name in names]
     columns = [to.at.add(output, to.whole(j)) for output in outputs for j in range(QUAD)]
-    name = f"gradient{2 * number}"
-    begin = to.spread(to.at.mul(frame.block, to.index(prod(shapes[name][1:]))))
-    pairs = [(row, own) for row in rows for own in columns]
-    for total, (row, own) in zip(sums, pairs, strict=True):
-        there = to.at.and_(
-            to.at.icmp_signed("<", row, to.whole(layer.inputs)), to.at.icmp_signed("<", own, to.whole(layer.outputs))
-        )
-        place = to.at.add(to.at.add(begin, own), to.at.mul(row, to.whole(layer.outputs)))
-        to.store_each(total, frame.buffers[name], place, there)
-    name = f"gradient{2 * number + 1}"
-    begin = to.spread(to.at.mul(frame.block, to.index(prod(shapes[name][1:]))))
-    once = to.at.and_(
-        to.at.icmp_signed("<", each, to.whole(layer.outputs)),
-        to.at.icmp_signed("==", to.spread(start), to.whole(0)),
-    )
-    to.store_each(alone, frame.buffers[name], to.at.add(begin, each), once)
-    return []
+    places = [_given(frame, layer, own) for own in columns]
+    for k in range(QUAD):
+        row = to.at.add(inputs, to.whole(k))
+        exists = to.at.icmp_signed("<", row, to.whole(layer.inputs))
+        begin = to.at.add(begins[0], to.at.mul(row, to.whole(layer.given)))
+        for total, (place, there) in zip(sums[k * OWN_OUTPUTS :], places, strict=False):
+            to.store_each(total, frame.buffers[names[0]], to.at.add(begin, place), to.at.and_(exists, there))
+    once = to.at.icmp_signed("==", to.spread(start), to.whole(0))
+    for total, own in zip(sums[-len(single) :], single, strict=True):
+        place, there = _given(frame, layer, own)
+        to.store_each(total, frame.buffers[names[1]], to.at.add(begins[1], place), to.at.and_(once, there))
 
 
-def _sums(frame: Frame, layer: Layer, inputs: Value, outputs: list[Value], each: Value) -> list[Value]:
-    """Of x[k] g[j] for every lane's own inputs and outputs, and of g for the one output `each`."""
+def _sums(
+    frame: Frame, layer: Layer, part: Value, inputs: Value, outputs: list[Value], single: list[Value]
+) -> list[Value]:
+    """Of x[k] g[j] for every lane's own inputs and outputs, then of g for single outputs."""
     to, shape = frame.to, frame.shape
-    left = to.at.sub(to.index(shape.batch), to.at.mul(frame.block, to.index(shape.warps)))
-    examples = to.at.select(to.at.icmp_signed("<", left, to.index(shape.warps)), left, to.index(shape.warps))
+    most, at_once = -(-shape.batch // shape.parts), min(AT_ONCE, key=lambda count: -shape.steps % count)
+    first = to.at.mul(part, to.index(most))
+    left = to.at.sub(to.index(shape.batch), first)
+    examples = to.at.select(to.at.icmp_signed("<", left, to.index(most)), left, to.index(most))
 
     def example(number: Value, held: list[Value]) -> list[Value]:
-        own = frame.example_of(number)
+        own = to.at.add(first, number)
         _limit, steps = frame.steps(own)
         records, last = frame.storage(own, "records"), to.at.sub(steps, to.index(1))
 
         def some(step: Value, sums: list[Value]) -> list[Value]:
             loaded = []
-            for ahead in range(AT_ONCE):
+            for ahead in range(at_once):
                 here = to.at.add(step, to.index(ahead))
                 over = to.at.icmp_signed(">", here, last)
                 record = frame.record(records, to.at.select(over, last, here))
                 x = to.load_quads(to.place(record, layer.x), inputs)
                 gradient = to.place(record, layer.gradient)
                 g = [value for output in outputs for value in to.load_quads(gradient, output)]
-                loaded.append((to.spread(over), x, g, to.load_each(gradient, each)))
+                loaded.append((to.spread(over), x, g, [to.load_each(gradient, own) for own in single]))
             for beyond, x, g, alone in loaded:
-                *totals, total = sums
-                products = [(to.choose(beyond, to.nothing, a), b) for a in x for b in g]
-                sums = [to.fma(a, b, own) for (a, b), own in zip(products, totals, strict=True)]
-                sums.append(to.add(total, to.choose(beyond, to.nothing, alone)))
+                x, alone = ([to.choose(beyond, to.nothing, own) for own in row] for row in (x, alone))
+                products = [(a, b) for a in x for b in g]
+                totals = [to.fma(a, b, own) for (a, b), own in zip(products, sums, strict=False)]
+                sums = totals + [to.add(own, total) for own, total in zip(alone, sums[len(totals) :], strict=True)]
             return sums
 
-        return to.repeat(steps, some, held, step=AT_ONCE)
+        return to.repeat(steps, some, held, step=at_once)
 
-    return to.repeat(examples, example, [to.nothing] * (LANES + 1))
+    return to.repeat(examples, example, [to.nothing] * (QUAD * OWN_OUTPUTS + len(single)))

@@ -99,11 +99,14 @@ class Warps(ABC):
     ) -> None: ...
 
     @abstractmethod
-    def load_quads(self, pointer: Value, index: Value) -> list[Value]:
-        """Four numbers from each lane's own index on, which is a multiple of four."""
+    def load_some(self, count: int, pointer: Value, index: Value) -> list[Value]:
+        """One, two or four numbers from each lane's own index on, which is a multiple of their count."""
 
     @abstractmethod
-    def store_quads(self, values: list[Value], pointer: Value, index: Value, where: Value) -> None: ...
+    def store_some(self, values: list[Value], pointer: Value, index: Value, where: Value | None = None) -> None: ...
+
+    def load_quads(self, pointer: Value, index: Value) -> list[Value]:
+        return self.load_some(QUAD, pointer, index)
 
     @abstractmethod
     def exponential(self, x: Value) -> Value: ...
@@ -315,6 +318,15 @@ class Warps(ABC):
         begin = self.place(pointer, offset)
         for number, column in enumerate(columns):
             self.store(column, begin, number * LANES)
+
+    def store_first(self, count: int, columns: Columns, pointer: Value, offset: int = 0) -> None:
+        """The first numbers of a row."""
+        for number, column in enumerate(columns):
+            left, start = count - number * LANES, offset + number * LANES
+            if left >= LANES:
+                self.store(column, pointer, start)
+            elif left > 0:
+                self.store_each(column, pointer, self.at.add(self.lane, self.whole(start)), self.before(left))
 
     def publish(self, columns: Columns, pointer: Value, offset: Value | int = 0) -> None:
         """Store a row for other lanes to read, once they are done with what stood there."""

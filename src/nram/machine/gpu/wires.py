@@ -1,37 +1,43 @@
 """Wires: softmaxes a lane each, and the weighted averages of values they stand for.
 
-The wires lie in shared memory as [wire, value]. For a softmax, forwards and backwards, every lane has a wire of its own
-and goes through its values, so that no sum needs another lane. For mixing, four weights are read at once by all lanes.
+The wires lie in shared memory as arrangement.py says. For a softmax every lane has a wire of its own and goes through
+its weights, so that no sum needs another lane. For mixing, four weights are read at once by all lanes. In the backward
+pass four lanes share a wire: they hold the products of its gradient with the values, and turn them into the gradients
+of the logits in the weights' places.
 """
 
 from __future__ import annotations
 
-from itertools import chain, product
+from itertools import product
 
-from nram.machine.gpu.shape import GROUP, LANES, QUAD, WarpShape
+from nram.machine.gpu.arrangement import GROUP, HALF, QUAD
+from nram.machine.gpu.shape import LANES, WarpShape
 from nram.machine.gpu.warps import Columns, Value, Warps
 
 
 class Wires:
     """The wires of one kernel, as code."""
 
-    def __init__(self, to: Warps, shape: WarpShape, own: dict[str, Value], lengths: Value, epsilon: Value):
+    def __init__(self, to: Warps, shape: WarpShape, own: dict[str, Value], common: Value, epsilon: Value):
         self.to = to
         self.shape = shape
+        self.arrangement = shape.arrangement
         self.place, self.received, self.values = own["wires"], own["received"], own["values"]  # in shared memory
-        groups = range(shape.wire_groups)
-        self.lengths = [to.load_whole(lengths, group * LANES) for group in groups]  # of every lane's wire, or 0
+        self.table = to.place(common, shape.table_place)
         self.epsilon = epsilon
-        self.quads = range(0, shape.wiring.values, QUAD)
+
+    def _halves(self, both: Value) -> tuple[Value, Value]:
+        to, half = self.to, self.to.whole(HALF)
+        return to.at.and_(both, to.whole((1 << HALF) - 1)), to.at.lshr(both, half)
 
     def choose(self) -> Value:
         """All softmaxes, in place of their logits; returns the sum of their entropies."""
         to, uncertain = self.to, self.to.nothing
         to.sync()
         for group in range(self.shape.wire_groups):
-            length, index = self._lanes(group, self.shape.wire_stride)
-            logits = self._load(index)
-            there = [to.at.icmp_signed("<", to.whole(v), length) for v in range(len(logits))]
+            start, length = self._halves(to.load_whole(self.table, group * LANES))
+            logits = self._load(start, self._longest(group))
+            there = [to.at.icmp_signed("<", to.whole(number), length) for number in range(len(logits))]
             top = logits[0]
             for exists, logit in zip(there[1:], logits[1:], strict=True):
                 top = to.choose(exists, to.at_least(logit, top), top)
@@ -46,111 +52,139 @@ class Wires:
             weights = [to.mul(power, factor) for power in powers]
             for weight in weights:
                 uncertain = to.fma(weight, to.rough_log(to.at_least(weight, self.epsilon)), uncertain)
-            self._store(weights, index, there[0])
+            self._store(weights, start, there)
         to.sync()
         return to.at.fneg(to.total([uncertain]))
 
-    def _lanes(self, group: int, stride: int) -> tuple[Value, Value]:
-        """The length of every lane's wire, and where it begins; idle lanes look at the last wire."""
-        to, last = self.to, self.shape.wiring.wires - 1
-        wire = to.at.add(to.lane, to.whole(group * LANES))
-        if (group + 1) * LANES > last + 1:
-            wire = self._at_most(wire, last)
-        return self.lengths[group], to.at.mul(wire, to.whole(stride))
+    def _longest(self, group: int) -> int:
+        """Of the wires that the lanes have at the same time."""
+        slots = self.arrangement.slots[group * LANES : (group + 1) * LANES]
+        return max(self.shape.wiring.lengths[wire] for wire in slots)
 
-    def _load(self, index: Value) -> list[Value]:
-        """All places of every lane's wire."""
+    def _load(self, start: Value, length: int) -> list[Value]:
+        """So many places of every lane's wire."""
         to, found = self.to, []
-        for quad in self.quads:
-            found += to.load_quads(self.place, to.at.add(index, to.whole(quad)))
-        return found[: self.shape.wiring.values]
+        for quad in range(0, length, QUAD):
+            found += to.load_quads(self.place, to.at.add(start, to.whole(quad)))
+        return found[:length]
 
-    def _store(self, values: list[Value], index: Value, where: Value) -> None:
+    def _store(self, weights: list[Value], start: Value, there: list[Value]) -> None:
         to = self.to
-        padded = values + [to.nothing] * (-len(values) % QUAD)
-        for quad in self.quads:
-            to.store_quads(padded[quad : quad + QUAD], self.place, to.at.add(index, to.whole(quad)), where)
+        padded = weights + [to.nothing] * (-len(weights) % QUAD)
+        for quad in range(0, len(weights), QUAD):
+            to.store_some(padded[quad : quad + QUAD], self.place, to.at.add(start, to.whole(quad)), there[quad])
 
     def keep(self, record: Value) -> None:
         """Copy the weights into a record."""
         to = self.to
-        for start in range(0, self.shape.chosen, LANES):
+        for start in range(0, self.arrangement.end, LANES):
             to.store(to.load(self.place, start), record, start)
 
     def kept(self, record: Value) -> list[Value]:
         """The weights of a record."""
-        return [self.to.load(record, start) for start in range(0, self.shape.chosen, LANES)]
+        return [self.to.load(record, start) for start in range(0, self.arrangement.end, LANES)]
 
     def restore(self, weights: list[Value], values: list[Columns]) -> None:
         """Put what a record kept of weights and values into shared memory."""
         to, shape = self.to, self.shape
         to.store_columns(weights, self.place)
         for v, row in shape.value_rows.items():
-            place = shape.value_places[v]
-            if v in shape.dense:
-                to.store_columns(values[row], self.values, place)
-            else:
-                to.store_each(values[row][0], self.values, to.at.add(to.lane, to.whole(place)), to.before(QUAD))
+            to.store_first(shape.rows if v in shape.dense else QUAD, values[row], self.values, shape.value_places[v])
 
     # Mixing
 
-    def _weights(self, wire: int) -> list[Value]:
-        length = self.shape.wiring.lengths[wire]
-        begin = wire * self.shape.wire_stride
-        found = [weight for quad in range(0, length, QUAD) for weight in self.to.quad(self.place, begin + quad)]
-        return found[:length]
+    def _weights(self, wire: int, count: int) -> list[Value]:
+        """The first of a wire."""
+        begin = self.arrangement.starts[wire]
+        found = [weight for quad in range(0, count, QUAD) for weight in self.to.quad(self.place, begin + quad)]
+        return found[:count]
 
     def mixed(self, wire: int, values: list[Columns]) -> Columns:
         """The sum over v of w[v] value[v]."""
-        to = self.to
+        to, choices = self.to, self.arrangement.choices(wire)
         sums: Columns = [to.nothing] * self.shape.columns
-        for weight, value in zip(self._weights(wire), values, strict=False):
-            sums = [to.fma(weight, column, total) for column, total in zip(value, sums, strict=True)]
+        for weight, v in zip(self._weights(wire, len(choices)), choices, strict=True):
+            sums = [to.fma(weight, column, total) for column, total in zip(values[v], sums, strict=True)]
         return sums
 
     def pass_back(self, wire: int, gradient: Columns, to_values: list[Columns]) -> None:
-        """Add w[v] times the gradient of a wire to that of every value it can choose."""
-        to = self.to
-        for v, weight in enumerate(self._weights(wire)):
-            if isinstance(self.shape.supports[v], str):
-                to_values[v] = [to.fma(weight, g, sum_) for g, sum_ in zip(gradient, to_values[v], strict=True)]
+        """Add w[v] times the gradient of a wire to that of every value it can choose, unless it is a constant."""
+        to, choices = self.to, self.arrangement.choices(wire)
+        for weight, v in zip(self._weights(wire, sum(self.arrangement.counts(wire))), choices, strict=False):
+            to_values[v] = [to.fma(weight, g, sum_) for g, sum_ in zip(gradient, to_values[v], strict=True)]
 
     # From the gradients of wires to those of logits
 
-    def choose_back(self, to_entropy: Value) -> None:
-        """In place of the weights, the gradients of the logits: from what the wires received, and the values."""
-        to, minus = self.to, self.to.at.fneg(to_entropy)
-        to.sync()
-        for group in range(self.shape.wire_groups):
-            length, index = self._lanes(group, self.shape.wire_stride)
-            gradients = self._weight_gradients(group)
-            weights = self._load(index)
-            wholes, mean = [], to.nothing
-            for gradient, weight in zip(gradients, weights, strict=True):
-                slope = to.rough_log(to.at_least(weight, self.epsilon))  # of w log(max(w, epsilon))
-                steeper = to.add(slope, to.number(1.0))
-                slope = to.choose(to.above(weight, self.epsilon), steeper, slope)
-                whole = to.fma(minus, slope, gradient)
-                wholes.append(whole)
-                mean = to.fma(weight, whole, mean)
-            logits = [to.mul(weight, to.sub(whole, mean)) for weight, whole in zip(weights, wholes, strict=True)]
-            self._store(logits, index, to.at.icmp_signed(">", length, to.whole(0)))
-        to.sync()
+    def receive(self, wire: int, gradient: Columns, to_entropy: Value) -> None:
+        """Gather the gradient of a wire. Once enough of them are there, those of the logits take the weights' place."""
+        shape, slot = self.shape, self.arrangement.slots.index(wire)
+        row = slot % shape.chunk
+        self.to.store_first(shape.rows, gradient, self.received, row * shape.gradient_stride)
+        if row + 1 == shape.chunk or slot + 1 == shape.wiring.wires:
+            self._choose_back(slot - row, row + 1, to_entropy)
 
-    def _weight_gradients(self, group: int) -> list[Value]:
-        """For every lane's wire and every value v: the sum over m of g[m] value[v, m].
-
-        Lane l first takes the wires l % 8, l % 8 + 8, ... and every fourth value from l // 8 on, so that four numbers
-        read at once are used several times; the sums reach the lanes of their wires by way of the gradients' place."""
+    def _choose_back(self, first: int, count: int, to_entropy: Value) -> None:
+        """For so many wires from a slot on: lane l has those of slots l % 8, l % 8 + 8, ... and of each every fourth
+        value from l // 8 on."""
         to, shape = self.to, self.shape
-        stride, count = to.whole(shape.gradient_stride), min(LANES, shape.wiring.wires - group * LANES)
-        dense = range(0, len(shape.dense), QUAD)
-        first_wire = to.at.and_(to.lane, to.whole(GROUP - 1))
-        first_value = to.at.lshr(to.lane, to.whole(GROUP.bit_length() - 1))
-        wires = [to.at.add(first_wire, to.whole(group * LANES + number)) for number in range(0, count, GROUP)]
-        places = [to.at.add(first_value, to.whole(number)) for number in dense]
-        gradients = [to.at.mul(self._at_most(wire, shape.wiring.wires - 1), stride) for wire in wires]
-        values = [to.at.mul(self._at_most(place, len(shape.dense) - 1), stride) for place in places]
+        minus, entries = to.at.fneg(to_entropy), shape.wire_groups * LANES
+        eighth, fourth = self._own_wire(), self._own_value()
+        to.sync()
+        groups = range(0, count, GROUP)
+        sums = self._products(len(groups))
+        truths = self._truths(fourth)
+        for group, dense in zip(groups, sums, strict=True):
+            slot = to.at.add(eighth, to.whole(first + group))
+            start, length = self._halves(to.load_each(self.table, slot, whole=True))
+            all_, some = self._halves(to.load_each(self.table, to.at.add(slot, to.whole(entries)), whole=True))
+            row = to.at.mul(to.at.add(eighth, to.whole(group)), to.whole(shape.gradient_stride))
+            low = to.load_quads(self.received, row)
+            constant = to.at.add(all_, some)
+            parts = [
+                (dense, to.whole(0), all_),
+                (truths(low), all_, constant),
+                (self._constants(low), constant, length),
+            ]
+            places, gradients = [], []
+            for found, begin, end in parts:
+                for number, gradient in enumerate(found):
+                    place = to.at.add(to.at.add(begin, fourth), to.whole(QUAD * number))
+                    places.append((to.at.add(start, place), to.at.icmp_signed("<", place, end)))
+                    gradients.append(gradient)
+            self._logits_back(places, gradients, minus)
+        to.sync()
+
+    def _own_wire(self) -> Value:
+        return self.to.at.and_(self.to.lane, self.to.whole(GROUP - 1))
+
+    def _own_value(self) -> Value:
+        return self.to.at.lshr(self.to.lane, self.to.whole(GROUP.bit_length() - 1))
+
+    def _logits_back(self, places: list[tuple[Value, Value]], gradients: list[Value], minus: Value) -> None:
+        """From the gradients of the weights at these places, where they exist; four lanes have those of a wire."""
+        to, weights, wholes, mean = self.to, [], [], self.to.nothing
+        for (place, there), gradient in zip(places, gradients, strict=True):
+            weight = to.choose(there, to.load_each(self.place, place), to.nothing)
+            slope = to.rough_log(to.at_least(weight, self.epsilon))  # of w log(max(w, epsilon))
+            steeper = to.add(slope, to.number(1.0))
+            slope = to.choose(to.above(weight, self.epsilon), steeper, slope)
+            weights.append(weight)
+            wholes.append(to.fma(minus, slope, gradient))
+            mean = to.fma(weight, wholes[-1], mean)
+        for distance in (GROUP, 2 * GROUP):
+            mean = to.add(mean, to.swapped(mean, distance))
+        for (place, there), weight, whole in zip(places, weights, wholes, strict=True):
+            to.store_each(to.mul(weight, to.sub(whole, mean)), self.place, place, there)
+
+    def _products(self, groups: int) -> list[list[Value]]:
+        """For every group of eight gathered wires: the sums over m of g[m] value[v, m] for values that may be any
+        number. What four numbers are read at once is used several times."""
+        to, shape = self.to, self.shape
+        stride, last = to.whole(shape.gradient_stride), to.whole(len(shape.dense) - 1)
+        rows = [to.at.add(self._own_wire(), to.whole(group * GROUP)) for group in range(groups)]
+        places = [to.at.add(self._own_value(), to.whole(number)) for number in range(0, len(shape.dense), QUAD)]
+        bounded = [to.choose(to.at.icmp_signed("<", place, last), place, last) for place in places]
+        gradients, values = ([to.at.mul(row, stride) for row in own] for own in (rows, bounded))
 
         def four(m: Value, sums: list[Value]) -> list[Value]:
             here = to.spread(m)
@@ -163,23 +197,29 @@ class Wires:
                 results.append(total)
             return results
 
-        sums = to.repeat(shape.rows, four, [to.nothing] * (len(wires) * len(places)), step=QUAD)
-        _length, index = self._lanes(group, shape.gradient_stride)
-        first = to.load_quads(self.received, index)
-        to.sync()
-        for (wire, place), total in zip(product(wires, places), sums, strict=True):
-            to.store_each(total, self.received, to.at.add(to.at.mul(wire, stride), place))
-        to.sync()
-        quads = [to.load_quads(self.received, to.at.add(index, to.whole(start))) for start in dense]
-        found = dict(zip(shape.dense, chain(*quads), strict=False))
-        for v, support in enumerate(shape.supports):
-            if support == "truth":
-                no, yes, *_rest = to.quad(self.values, shape.value_places[v])
-                found[v] = to.fma(first[1], yes, to.mul(first[0], no))
-            elif isinstance(support, int):
-                found[v] = first[support]
-        return [found[v] for v in range(len(shape.supports))]
+        sums = to.repeat(shape.rows, four, [to.nothing] * (len(rows) * len(places)), step=QUAD)
+        return [sums[start : start + len(places)] for start in range(0, len(sums), len(places))]
 
-    def _at_most(self, number: Value, bound: int) -> Value:
-        to = self.to
-        return to.choose(to.at.icmp_signed("<", number, to.whole(bound)), number, to.whole(bound))
+    def _truths(self, fourth: Value):
+        """The same for truth values, as a function of the gradient's first four numbers."""
+        to, shape = self.to, self.shape
+        count, begin = len(shape.value_rows) - len(shape.dense), len(shape.dense) * shape.gradient_stride
+        loaded = []
+        for number in range(0, count, QUAD):
+            place = to.at.add(fourth, to.whole(number))
+            place = to.choose(to.at.icmp_signed("<", place, to.whole(count - 1)), place, to.whole(count - 1))
+            loaded.append(to.load_quads(self.values, to.at.add(to.at.mul(place, to.whole(QUAD)), to.whole(begin))))
+        return lambda low: [to.fma(low[1], yes, to.mul(low[0], no)) for no, yes, *_ in loaded]
+
+    def _constants(self, low: list[Value]) -> list[Value]:
+        """The same for constants."""
+        to, fourth = self.to, self._own_value()
+        numbers = [support for support in self.shape.supports if isinstance(support, int)]
+        found = []
+        for start in range(0, len(numbers), QUAD):
+            first, *others = numbers[start : start + QUAD]
+            chosen = low[first]
+            for lane, number in enumerate(others, 1):
+                chosen = to.choose(to.at.icmp_signed("==", fourth, to.whole(lane)), low[number], chosen)
+            found.append(chosen)
+        return found
