@@ -48,6 +48,7 @@ def registered(shape: KernelShape) -> str:
     name = f"nram_{_fingerprint(shape)[:24]}"
     function = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(engine.get_function_address(ENTRY))
     _KEPT.append((engine, function))
+    jax.devices("cpu")  # a JAX that has not begun would ask later, and not begin at all if it does not like the answer
     jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(function), platform="cpu", api_version=1)
     if not understood(engine):
         raise RuntimeError(
