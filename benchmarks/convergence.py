@@ -5,7 +5,7 @@
     python benchmarks/convergence.py members listk --without curriculum,entropy_bonus,clipping --with noise
 
 A whole run counts if a member passed its examination: soft and hard, under every limit, and hard at n = 50; runs that
-are not finished are left out, and named. A starting member counts as soft if it makes no error on 256 fresh examples of
+are not finished are left out, and named. A starting member counts as soft if it makes no error on fresh examples of
 the stage, and as hard if it makes none as a discrete machine on the validation set, which goes to twice the size
 and, half of the time, to twice the steps. Intervals are Wilson's, 95%.
 """
@@ -22,13 +22,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-TECHNIQUES = {
-    "noise": ["noise=0.3"],
+OFF = {
     "entropy_bonus": ["entropy_bonus=0"],
     "curriculum": ["curriculum.enabled=false"],
-    "clipping": ["clip_activations=inf"],
+    "clipping": ["clip_activations=inf"],  # C1, of activations; C2 stays
 }
-FITS = 4  # of 64 examples each
+ON = {"noise": ["noise=0.3"]}
+FITS = 4
 CHUNK = 50
 
 
@@ -71,13 +71,15 @@ def starting_members(task: str, overrides: list[str], count: int, steps: int | N
     import numpy as np
 
     from nram.runtime import device_name, prepare_devices
-    from nram.training.culling import compile_fit
+    from nram.training.culling import BATCHES, compile_fit
     from nram.training.population import compile_training, init_population, stage_keys
     from nram.training.selection import compile_validation
     from nram.training.settings import load_config
 
     devices = prepare_devices("auto")
     config = load_config(task, overrides=overrides, seed=seed)
+    if overrides and config == load_config(task, seed=seed):
+        sys.exit(f"{', '.join(overrides)} changes nothing: the recipe of {task} has it already")
     stage = replace(config.stages[0], population=count, cull=0.0, islands=1, steps=steps or config.stages[0].steps)
     config = replace(config, stages=(stage,))
     began = time.monotonic()
@@ -92,11 +94,22 @@ def starting_members(task: str, overrides: list[str], count: int, steps: int | N
         "settings": overrides,
         "steps": stage.steps,
         "n": stage.max_complexity,
+        "fresh_examples": FITS * BATCHES * config.batch,
         "soft": share(int(np.sum(errors == 0)), count),
         "hard": share(int(np.sum(hard)), count),
         "seconds": round(time.monotonic() - began, 1),
         "device": device_name(devices),
     }
+
+
+def _changes(without: str, added: str) -> list[tuple[str | None, list[str]]]:
+    changes: list[tuple[str | None, list[str]]] = [(None, [])]
+    for word, names, known in (("without", without, OFF), ("with", added, ON)):
+        for name in filter(None, names.split(",")):
+            if name not in known:
+                sys.exit(f"--{word} {name}: what there is: {', '.join(known)}")
+            changes.append((f"{word} {name}", known[name]))
+    return changes
 
 
 def main() -> None:
@@ -109,21 +122,15 @@ def main() -> None:
     members.add_argument("--count", type=int, default=128)
     members.add_argument("--steps", type=int, help="of training; as many as the recipe's first stage has, unless given")
     members.add_argument("--seed", type=int, default=0)
-    members.add_argument("--without", default="", help=f"one at a time, of {', '.join(TECHNIQUES)}")
+    members.add_argument("--without", default="", help=f"one at a time, of {', '.join(OFF)}")
     members.add_argument("--with", default="", dest="added", help="noise: which the recipes leave out")
     arguments = parser.parse_args()
     if arguments.verb == "runs":
         rows = whole_runs(arguments.folders)
     else:
-        names = ["", *filter(None, arguments.without.split(",")), *filter(None, arguments.added.split(","))]
-        unknown = [name for name in names if name and name not in TECHNIQUES]
-        if unknown:
-            sys.exit(f"there is no technique {unknown[0]}: {', '.join(TECHNIQUES)}")
-        for name in names:
-            row = starting_members(
-                arguments.task, TECHNIQUES.get(name, []), arguments.count, arguments.steps, arguments.seed
-            )
-            print(json.dumps({"changed": name or None} | row), flush=True)
+        for changed, overrides in _changes(arguments.without, arguments.added):
+            row = starting_members(arguments.task, overrides, arguments.count, arguments.steps, arguments.seed)
+            print(json.dumps({"changed": changed} | row), flush=True)
         return
     for row in rows:
         print(json.dumps(row))

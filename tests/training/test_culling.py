@@ -32,9 +32,12 @@ def weights(population: Population) -> np.ndarray:
     return np.asarray(controller.output.weight)
 
 
-def culled(population: Population, config: TrainConfig = CONFIG, step: int = 100, soft=ERRORS, hard=None) -> Population:
-    hard = np.zeros(8) if hard is None else hard
-    return cull(config, 0, step, population, Fit(soft, soft, hard), Score(hard, 1 - hard, hard))
+def culled(
+    population: Population, config: TrainConfig = CONFIG, step: int = 100, soft=ERRORS, hard=None, own=None
+) -> Population:
+    """`hard`: discrete, under the task's limits; `own`: under those of training."""
+    hard, own = (np.zeros(8) if errors is None else errors for errors in (hard, own))
+    return cull(config, 0, step, population, Fit(soft, soft, own), Score(hard, 1 - hard, hard))
 
 
 def changed_wires(before: Population, after: Population, parent: int, place: int) -> list[int]:
@@ -57,11 +60,15 @@ def test_the_worst_of_each_island_become_clones_of_its_best_and_the_others_stay(
     np.testing.assert_array_equal(moved, [False, False, True, False, False, True, False, False])
 
 
-def test_what_the_discrete_machine_gets_wrong_counts_too(population):
-    hard = np.array([0, 0.9, 0, 0, 0, 0, 0, 0])
-    after = culled(population, replace(CONFIG, stages=(replace(STAGE, forget=0),)), hard=hard)
-    parents = [0, 1, 0, 3, 4, 4, 6, 7]
-    np.testing.assert_array_equal(weights(after), weights(population)[parents])
+@pytest.mark.parametrize("which", ["hard", "own"])
+def test_what_the_discrete_machine_gets_wrong_counts_too_the_less_the_worse_the_fit(population, which):
+    wrong = np.array([0, 1.0, 0, 0, 0, 0, 0, 0])
+    for hardness, parents in ((0, [0, 0, 2, 3, 4, 4, 6, 7]), (30, [0, 1, 1, 3, 4, 4, 6, 7])):
+        config = replace(CONFIG, stages=(replace(STAGE, forget=0, hardness=hardness),))
+        errors = np.where(np.arange(8) == 2, 0.55, ERRORS).astype(np.float32)
+        hard, own = (wrong if which == name else None for name in ("hard", "own"))
+        after = culled(population, config, soft=errors, hard=hard, own=own)
+        np.testing.assert_array_equal(weights(after), weights(population)[parents])
 
 
 def test_a_clone_forgets_whole_wires_as_many_as_it_is_told(population):
@@ -130,8 +137,11 @@ def test_members_are_measured_on_the_same_fresh_examples(population):
         ({"islands": 0}, "stages.0.islands is 0"),
         ({"forget": -1.0}, "stages.0.forget is -1"),
         ({"patience": -1}, "stages.0.patience is -1"),
+        ({"islands": 1}, "stages.0.patience is 2: a single island never starts anew"),
+        ({"cull": 0.2}, "stages.0.cull is 0.2: of an island of 4 that is less than one member"),
+        ({"hardness": float("inf")}, "stages.0.hardness is inf"),
     ],
 )
 def test_settings_that_cannot_work_are_named(change, message):
-    (problem,) = problems_of(replace(CONFIG, stages=(replace(STAGE, **change),)))
-    assert message in problem
+    problems = problems_of(replace(CONFIG, stages=(replace(STAGE, **change),)))
+    assert any(message in problem for problem in problems)

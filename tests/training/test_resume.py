@@ -12,6 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import jax
+import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
@@ -29,10 +30,10 @@ CONFIG = load_config(
     overrides=[
         *("registers=2", "hidden=8", 'modules=["READ","INC","WRITE"]', "noise=0.001..0.1"),
         *("max_complexity=2", "population=4", "step_slack=1", "batch=4", "validation=8"),
-        *("check_every=30", "steps=40", "stop_at=0", "cull=0.5", "islands=2", "patience=1"),
+        *("check_every=10", "steps=40", "stop_at=0", "cull=0.5", "islands=2", "patience=1"),
     ],
 )  # the stages are alike, so that there is one program to compile
-REPORTS = [(0, 25), (0, 30), (0, 40), (1, 25), (1, 30), (1, 40)]  # (stage, step)
+REPORTS = [(stage, step) for stage in (0, 1) for step in (10, 20, 30, 40)]
 CLOCK = ("seconds", "seconds_left", "example_steps_per_s")
 
 
@@ -78,7 +79,9 @@ def left_alone(tmp_path_factory):
 
 
 def test_a_run_left_alone_reports_every_chunk_and_keeps_every_member(left_alone):
-    best, _, metrics, result = left_alone
+    best, arrays, metrics, result = left_alone
+    steps = np.frombuffer(arrays["members.step"], np.int32)
+    assert min(steps) < 80  # an island has started anew: what follows is about that as well
     assert [(row["stage"], row["step"]) for row in metrics] == REPORTS
     assert set(best) == {f"{rank}.safetensors" for rank in range(4)}
     assert result["stages"] == 2
@@ -112,6 +115,24 @@ def test_a_run_stopped_at_every_report_ends_the_same(left_alone, tmp_path):
     for stage, step in REPORTS:
         with pytest.raises(Interrupted, match=f"step {step} of stage {stage};"):
             go_on(tmp_path, stopping=lambda: True)
+    go_on(tmp_path)
+    assert ending(tmp_path) == left_alone
+
+
+def test_a_checkpoint_from_before_a_setting_existed_goes_on(left_alone, tmp_path, monkeypatch):
+    plain = trainer.config_to_dict
+
+    def before(config):
+        data = plain(config)
+        for stage in data["stages"]:
+            del stage["hardness"]
+        return data
+
+    monkeypatch.setattr(trainer, "config_to_dict", before)
+    with pytest.raises(Interrupted):
+        go_on(tmp_path, stopping=lambda: True)
+    monkeypatch.undo()
+    monkeypatch.setattr(trainer, "CHECKPOINT_SECONDS", 0)
     go_on(tmp_path)
     assert ending(tmp_path) == left_alone
 
@@ -176,9 +197,9 @@ def test_a_run_killed_at_any_write_ends_the_same(left_alone, tmp_path, kill_at):
             shutil.rmtree(path)
         else:
             break
-    # Two moments to each of 6 reports. Three to every file: run.json, the empty metrics, a checkpoint after
+    # Two moments to each of 8 reports. Three to every file: run.json, the empty metrics, a checkpoint after
     # each report and after either stage, four members and the result.
-    assert count - 1 == 6 * 2 + 3 * (1 + 1 + 6 + 2 + 4 + 1)
+    assert count - 1 == 8 * 2 + 3 * (1 + 1 + 8 + 2 + 4 + 1)
 
 
 def test_a_run_killed_again_before_it_gets_on_ends_the_same(left_alone, tmp_path, kill_at):

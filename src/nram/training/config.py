@@ -165,8 +165,17 @@ def problems_of(config: TrainConfig) -> list[str]:
                 f"{where}.stop_at is {stage.stop_at}: only {EXAMINED} members are examined in the last stage",
             )
         need(0 <= stage.cull <= 0.5, f"{where}.cull is {stage.cull}: it must lie between 0 and 0.5")
-        need(stage.forget >= 0, f"{where}.forget is {stage.forget}: it must not be negative")
-        need(stage.hardness >= 0, f"{where}.hardness is {stage.hardness}: it must not be negative")
+        need(0 <= stage.forget < inf, f"{where}.forget is {stage.forget}: it must be finite and not negative")
+        need(0 <= stage.hardness < inf, f"{where}.hardness is {stage.hardness}: it must be finite and not negative")
+        island = stage.population // max(stage.islands, 1)
+        need(
+            stage.cull == 0 or stage.cull * island >= 1,
+            f"{where}.cull is {stage.cull}: of an island of {island} that is less than one member",
+        )
+        need(
+            stage.patience == 0 or stage.islands > 1,
+            f"{where}.patience is {stage.patience}: a single island never starts anew, so it needs more islands, or 0",
+        )
         need(stage.patience >= 0, f"{where}.patience is {stage.patience}: it must not be negative")
         need(
             stage.islands >= 1 and stage.population % max(stage.islands, 1) == 0,

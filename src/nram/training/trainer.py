@@ -14,7 +14,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from nram.errors import NramError
+from nram.errors import NramError, UsageError
 from nram.runtime import Device, device_name
 from nram.training.checkpoint import load_arrays, read_description, save_arrays
 from nram.training.config import EXAMINED, TrainConfig
@@ -31,7 +31,7 @@ from nram.training.population import (
 )
 from nram.training.run_folder import RunFolder
 from nram.training.selection import clone_best, compile_validation, ranking
-from nram.training.settings import config_to_dict
+from nram.training.settings import config_from_dict, config_to_dict
 
 CHUNK = 25  # training steps between two reports
 CHECKPOINT_SECONDS = 20
@@ -103,7 +103,7 @@ class _Trainer:
         self.on_report, self.on_note, self.stopping = on_report, on_note, stopping
         if run.checkpoint.is_file():
             description = read_description(run.checkpoint)
-            if description.get("config") != config_to_dict(config):
+            if not _same_config(description.get("config"), config):
                 raise NramError(
                     f"{run.checkpoint} was written under another configuration than that of run.json: "
                     "restore run.json from a copy, or start a new run"
@@ -150,14 +150,15 @@ class _Trainer:
                     solved = self._perfect(solved)
                     state.perfect = len(solved)
                 enough = 0 < stage.stop_at <= len(solved)
-                if fit and not enough and state.step < stage.steps:
-                    found = fit(self.population, state.stage, state.step)
-                    self.population = cull(config, state.stage, state.step, self.population, found, score)
-                    self.examinations = {}
+            checked = state.step % config.check_every == 0
             self._tick()
             self._report(report, steps, took, enough)
             if enough:
                 break
+            if fit and score is not None and checked and state.step < stage.steps:
+                found = fit(self.population, state.stage, state.step)
+                self.population = cull(config, state.stage, state.step, self.population, found, score)
+                self.examinations = {}
             self._maybe_save()
         if score is None:  # resumed at the very end of the stage
             score = validate(self.population)
@@ -281,6 +282,14 @@ class _Trainer:
         description = {"state": asdict(self.state), "config": config_to_dict(self.config)}
         save_arrays(self.run.checkpoint, self.population, description)
         self.saved_at = time.monotonic()
+
+
+def _same_config(written: Any, config: TrainConfig) -> bool:
+    """Whether a checkpoint was written under this configuration; what could not be set then has its default."""
+    try:
+        return isinstance(written, dict) and config_from_dict(written) == config
+    except UsageError:
+        return False
 
 
 def _example_steps(config: TrainConfig, stage_index: int) -> int:
