@@ -9,8 +9,11 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from typing import Any
 from xml.etree import ElementTree
 
+import jax
+import numpy as np
 import pytest
 
 import nram
@@ -106,6 +109,25 @@ def test_a_task_made_in_a_notebook_and_a_module_made_there_are_searched_with():
     assert outcome.program.run([0, 3, 0, 0, 0, 0, 0]).memory[0] == 6
 
 
+def test_a_module_is_not_replaced_by_another_of_its_name():
+    stranger = nram.Module(name="INC", arguments=("x",), integer=lambda M, x: (x + 2) % M)
+    for unknown in (stranger, replace(stranger, name="UNHEARD-OF")):
+        with pytest.raises(nram.UsageError, match=r"nram\.register_module"):
+            nram.find_program("access", modules=["READ", unknown, "WRITE"])
+
+
+@pytest.mark.parametrize("name", ["registers", "repeats", "states", "workers"])
+def test_none_of_something_is_refused_in_a_search(name):
+    nothing: dict[str, Any] = {name: 0}
+    with pytest.raises(nram.UsageError, match=f"{name} is 0"):
+        nram.find_program("access", seconds=1, **nothing)
+
+
+def test_a_search_without_time_is_refused():
+    with pytest.raises(nram.UsageError, match="seconds is -3, which leaves no time"):
+        nram.find_program("access", seconds=-3)
+
+
 def test_modules_that_are_constants_alone_are_refused():
     with pytest.raises(nram.UsageError, match="constants alone"):
         nram.find_program("access", modules=["ZERO", "ONE"])
@@ -139,6 +161,24 @@ def test_instances_and_objects_are_examples_too(tmp_path: Path):
         nram.learn(instances, tmp_path, budget=0)
 
 
+def test_arrays_are_examples_too(tmp_path: Path):
+    before, after = np.array([1, 2, 0]), np.array([2, 2, 0])
+    same = {"input": before, "output": list(after), "steps": np.int64(9), "cells": range(1)}
+    wrong = (np.array([1, 2, 3]), np.array([1, 2, 0]))  # what is read of it is refused, and by then it is written
+    with pytest.raises(nram.UsageError, match="line 3: input has values outside"):
+        nram.learn([(before, after), same, wrong], tmp_path)
+    lines = [json.loads(line) for line in (tmp_path / "examples.jsonl").read_text().splitlines()]
+    plain = {"input": [1, 2, 0], "output": [2, 2, 0]}
+    assert lines[:2] == [plain, {**plain, "steps": 9, "cells": [0]}]
+
+
+@pytest.mark.parametrize("broken", [([1, 2, 0],), 5, ([1, 2, 0], [object(), 2, 0])])
+def test_what_is_no_example_is_refused_by_its_number(broken, tmp_path: Path):
+    with pytest.raises(nram.UsageError, match="example 2 cannot be used"):
+        nram.learn([([1, 2, 0], [2, 2, 0]), broken], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 # ---- training
 
 
@@ -150,14 +190,40 @@ def test_a_run_is_trained_extracted_and_found_finished(tmp_path: Path):
     assert (program.task, program.origin) == ("access", "trained")
     assert dict(program.made)["command"].startswith("nram train access --seed 3 --set batch=4")
     assert nram.extract(tmp_path / "run", form="raw").rows >= program.rows
-    for same in ({"seed": 3, "settings": SMALL}, {}):
+    ways: list[dict[str, Any]] = [{"seed": 3, "settings": SMALL}, {"seed": 3}, {}]
+    for same in ways:
         assert nram.train("access", tmp_path / "run", resume=True, **same).result == run.result
     with pytest.raises(nram.UsageError, match="another configuration"):
         nram.train("access", tmp_path / "run", seed=4, settings=SMALL, resume=True)
-    with pytest.raises(nram.UsageError, match="another configuration"):
+    with pytest.raises(nram.UsageError, match="seed: 3 in the run, 4 asked for"):
+        nram.train("access", tmp_path / "run", seed=4, resume=True)
+    with pytest.raises(nram.UsageError, match="a run of the task 'access'"):
         nram.train("copy", tmp_path / "run", resume=True)
     with pytest.raises(nram.UsageError, match="holds a run already"):
         nram.train("access", tmp_path / "run", seed=3, settings=SMALL)
+
+
+def test_going_on_elsewhere_warns_and_extraction_leaves_jax_as_it_was(tmp_path: Path):
+    small = {**SMALL, "hidden": np.int64(4)}
+    run = nram.train("access", tmp_path / "run", settings=small, device="cpu")
+    record = json.loads((run.path / "run.json").read_text())
+    (run.path / "run.json").write_text(json.dumps({**record, "device": "an abacus"}))
+    (run.path / "result.json").unlink()
+    with pytest.warns(UserWarning, match="device was an abacus, is .*may differ"):
+        again = nram.train("access", run.path, seed=0, device="cpu", resume=True)
+    assert again.perfect == run.perfect
+    own = jax.devices("cpu")[1]
+    jax.config.update("jax_default_device", own)
+    try:
+        nram.extract(run)
+        assert jax.numpy.zeros(1).devices() == {own}
+    finally:
+        jax.config.update("jax_default_device", None)
+
+
+def test_a_setting_that_is_no_setting_is_refused_by_its_key(tmp_path: Path):
+    with pytest.raises(nram.UsageError, match="the setting 'hidden' is <object"):
+        nram.train("access", tmp_path / "run", settings={"hidden": object()})
 
 
 def test_a_task_that_a_run_would_not_find_again_is_refused(tmp_path: Path):

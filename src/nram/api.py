@@ -6,8 +6,10 @@ Each is quiet and returns what it made. JAX is imported by `train` and `extract`
 from __future__ import annotations
 
 import json
+import operator
 import os
 import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from nram.training.trainer import Report as TrainingReport
 
 PathLike: TypeAlias = str | os.PathLike[str]
-Example: TypeAlias = Instance | Mapping[str, Any] | tuple[Sequence[int], Sequence[int]]
+Example: TypeAlias = Instance | Mapping[str, Any] | tuple[Iterable[int], Iterable[int]]
 """A drawn instance, an object as in a file of examples, or a pair: the memory before and after."""
 
 CHAINS_OF_ONE_STRUCTURE = 4  # in a round, as `nram search` has it, so that the same seed finds the same
@@ -66,6 +68,12 @@ def find_program(
     from nram.search import find_program as search
     from nram.search.for_task import source_of
 
+    if not seconds > 0:
+        raise UsageError(f"seconds is {seconds:g}, which leaves no time: give seconds above 0")
+    numbers = {"registers": registers, "repeats": repeats, "states": states, "workers": workers}
+    for name, number in numbers.items():
+        if number is not None and number < 1:
+            raise UsageError(f"{name} is {number}: give 1 or more, or leave it out")
     given = os.fspath(source) if isinstance(source, os.PathLike) else source
     task, _ = source_of(given, seed)
     outcome = search(
@@ -106,7 +114,9 @@ def _structures(
     usual = (registers, repeats, states) == (None, None, None)
     if usual and modules is None:
         return None
-    structure = Structure(registers or 3, repeats or 1, states or 1)
+    structure = Structure(
+        3 if registers is None else registers, 1 if repeats is None else repeats, 1 if states is None else states
+    )
     chosen = STRUCTURES if usual else (structure,) * CHAINS_OF_ONE_STRUCTURE
     if modules is None:
         return list(chosen)
@@ -117,7 +127,17 @@ def _structures(
 
 
 def _name_of(module: str | Module) -> str:
-    return module.name if isinstance(module, Module) else module
+    """What the module is known by, if that is this one: a program names its modules and does not hold them."""
+    from nram.own_modules import find_module
+
+    if not isinstance(module, Module):
+        return module
+    if find_module(module.name) is not module:
+        raise UsageError(
+            f"the module {module.name!r} is not the one known by this name, and a program names its modules: make it "
+            "known first, under a name of its own, and give what nram.register_module(module) returns"
+        )
+    return module.name
 
 
 # ---- a file of examples
@@ -135,8 +155,8 @@ def learn(
 ) -> Learned:
     """Learn a program from examples within `budget` seconds, as `nram learn` does: by search, then by training.
 
-    `examples` is a file, JSONL or CSV, or the examples themselves, which are then written to `examples.jsonl` in the
-    folder `out`, where program, picture and report go too (default: `learned/NAME`).
+    `examples` is a file, JSONL or CSV, or the examples themselves, of lists or arrays. These are then written to
+    `examples.jsonl` in the folder `out`, where program, picture and report go too (default: `learned/NAME`).
 
     The result prints as a report. It has `found`, true only if `program` is exact on every example, those held out
     included, and `judgement`.
@@ -162,7 +182,7 @@ def learn(
 
 def _written(examples: Iterable[Example], file: Path) -> Path:
     """The examples as a file, which is left alone if it holds others."""
-    content = "".join(json.dumps(_line(example)) + "\n" for example in examples).encode()
+    content = "".join(_line(example, number) + "\n" for number, example in enumerate(examples, 1)).encode()
     if file.exists() and file.read_bytes() != content:
         raise UsageError(f"{file} holds other examples: choose another folder for out")
     try:
@@ -173,13 +193,28 @@ def _written(examples: Iterable[Example], file: Path) -> Path:
     return file
 
 
-def _line(example: Example) -> dict[str, Any]:
-    if isinstance(example, Instance):
-        return example.as_dict()
-    if isinstance(example, Mapping):
-        return dict(example)
-    before, after = example
-    return {"input": list(before), "output": list(after)}
+def _line(example: Example, number: int) -> str:
+    try:
+        if isinstance(example, Instance):
+            record = example.as_dict()
+        elif isinstance(example, Mapping):
+            record = dict(example)
+        else:
+            before, after = example
+            record = {"input": list(before), "output": list(after)}
+        return json.dumps(record, default=_plain)
+    except (TypeError, ValueError) as error:
+        raise UsageError(
+            f"example {number} cannot be used ({error}): give a pair of memories, before and after, or an object with "
+            "'input' and 'output', of whole numbers"
+        ) from None
+
+
+def _plain(value: Any) -> Any:
+    """What JSON cannot write, as what it can: the numbers and arrays of NumPy and its like, and other sequences."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return list(value) if isinstance(value, Sequence) else operator.index(value)
 
 
 # ---- training and extraction
@@ -214,23 +249,18 @@ def train(
 
     `task` is a name, a file, or a task that was made known by `nram.register`. `settings` are laid over its recipe:
     `{"registers": 3, "machine.hidden": 32}`; `nram train TASK --set help` lists them. The run goes to `out`
-    (default: `runs/TASK-SEED`). `resume` goes on with the run that is there. `on_report` is told how it stands.
+    (default: `runs/TASK-SEED`). `resume` goes on with the run that is there, and warns if it began on another device
+    or with other versions. `on_report` is told how it stands.
     """
     from nram.training.run_folder import RunFolder
     from nram.training.settings import load_config
 
-    overrides = [f"{key}={json.dumps(value)}" for key, value in (settings or {}).items()]
+    overrides = [_override(key, value) for key, value in (settings or {}).items()]
     name = _known_name(task)
     config = load_config(name, overrides=overrides, seed=seed)
-    folder = RunFolder(Path("runs", f"{config.task_name}-{config.seed}") if out is None else Path(out))
-    if resume and folder.exists:
-        folder = RunFolder.open(folder.path)
-        if settings or seed is not None or folder.config.task != config.task:
-            folder.require_same(config)
-        config = folder.config
-    else:
-        folder.require_new()
-    result = folder.result if folder.exists else None
+    path = Path("runs", f"{config.task_name}-{config.seed}") if out is None else Path(out)
+    folder = RunFolder.for_training(path, config, resume=resume, settings=bool(settings), seed=seed)
+    config, result = (folder.config, folder.result) if folder.exists else (config, None)
     if result is None:
         from nram.runtime import device_name, prepare_devices
         from nram.training.footprint import check_fits
@@ -238,13 +268,24 @@ def train(
 
         devices = prepare_devices(device)
         check_fits(config, devices)
-        if not folder.exists:
+        if folder.exists:
+            for difference in folder.differences(device_name(devices)):
+                said = f"{folder.path}: {difference}: the result may differ from an uninterrupted run's"
+                warnings.warn(said, stacklevel=2)
+        else:
             words = ["train", name, "--seed", str(config.seed)]
             words += [word for override in overrides for word in ("--set", override)]
             folder = RunFolder.create(folder.path, config, words, device_name(devices))
         with folder.locked():
             result = train_run(folder, config, devices, on_report=on_report)
     return Run(folder.path, result)
+
+
+def _override(key: str, value: Any) -> str:
+    try:
+        return f"{key}={json.dumps(value, default=_plain)}"
+    except (TypeError, ValueError):
+        raise UsageError(f"the setting {key!r} is {value!r:.60}: give a number, a word, or a list of them") from None
 
 
 def _known_name(task: PathLike | Task) -> str:
@@ -272,11 +313,13 @@ def extract(run: Run | PathLike, member: int = 0, form: ExtractedForm = "task") 
 
     folder = RunFolder.open(run.path if isinstance(run, Run) else Path(run))
     folder.member_file(member)  # a refusal need not wait for JAX
-    from nram.programs.extract.from_run import extract_run
-    from nram.runtime import prepare_devices
+    import jax
 
-    prepare_devices("cpu")
-    return extract_run(folder, member, form).program
+    from nram.programs.extract.from_run import extract_run
+    from nram.runtime import find_devices
+
+    with jax.default_device(find_devices("cpu")[0]):  # the caller's own work stays where it was
+        return extract_run(folder, member, form).program
 
 
 # ---- what one does with a program

@@ -29,8 +29,17 @@ def cache_folder() -> Path:
 
 
 def prepare_devices(device: str = "auto") -> list[Device]:
-    """The devices to work on. Call it before anything else touches JAX: a CPU is split into one device
-    per core, which cannot be changed later."""
+    """The devices to work on, the first of them from now on JAX's own choice. Call it before anything else touches
+    JAX: see `find_devices`."""
+    import jax
+
+    devices = find_devices(device)
+    jax.config.update("jax_default_device", devices[0])  # for whatever is not placed expressly
+    return devices
+
+
+def find_devices(device: str = "auto") -> list[Device]:
+    """The devices of this kind. A CPU is split into one device per core, which cannot be changed later."""
     import jax
 
     # Where JAX is running already, in a user's own process, its devices are taken as they are.
@@ -40,15 +49,13 @@ def prepare_devices(device: str = "auto") -> list[Device]:
         jax.config.update("jax_compilation_cache_dir", str(cache_folder() / "compiled"))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
     try:
-        devices = jax.devices() if device == "auto" else jax.devices(device)
+        return jax.devices() if device == "auto" else jax.devices(device)
     except (RuntimeError, AssertionError) as error:  # the latter is JAX's answer to some JAX_PLATFORMS
         if device == "gpu":
             cure = "install nram with its 'cuda' extra on a machine with an NVIDIA driver, or leave out --device"
         else:
             cure = f"check the environment variable JAX_PLATFORMS ({error})"
         raise UsageError(f"JAX finds no {'device' if device == 'auto' else device}: {cure}") from None
-    jax.config.update("jax_default_device", devices[0])  # for whatever is not placed expressly
-    return devices
 
 
 def device_name(devices: list[Device]) -> str:

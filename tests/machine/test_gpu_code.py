@@ -2,15 +2,17 @@
 
 import ctypes
 import re
+import sys
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from nram.machine.fast import kernel
 from nram.machine.fast.choice import NoKernel
-from nram.machine.fast.compiled import loaded, object_code_of
-from nram.machine.gpu.choice import warp_shape
+from nram.machine.fast.compiled import loaded, object_code_of, understood
+from nram.machine.gpu.choice import make, warp_shape
 from nram.machine.gpu.frame import WHOLE, buffer_shapes, given
 from nram.machine.gpu.kernel import ENTRY, build_host_kernel, launches, ptx
 from nram.machine.gpu.launch import HANDLER, build_handler
@@ -272,6 +274,58 @@ def test_a_launch_that_fails_is_an_error_of_xla():
     driver = Driver(shape_of(), status=700)
     assert driver.answer == OWN_ERROR
     assert "does not take the kernel" in driver.errors[0]
+
+
+def numbers(*values: int) -> Any:
+    """A struct of 64-bit numbers."""
+    return (ctypes.c_int64 * len(values))(*values)
+
+
+def asked(frame_size=168, extension_size=32, extension_type=1, metadata_size=36, api_size=176, version=(0, 7)):
+    """What the handler answers to such a question for the interface's version, and whether it understood it."""
+    metadata = numbers(metadata_size, 0, 0, -1, 5)  # the version from the fourth number on, then the traits
+    extension = numbers(extension_size, extension_type, 0, ctypes.addressof(metadata))
+    api = numbers(api_size, 0, 0, 0, version[0] | version[1] << 32)
+    frame = Frame(size=frame_size, extension=ctypes.addressof(extension), api=ctypes.addressof(api))
+    shape = shape_of()
+    engine = loaded(object_code_of(build_handler(shape, FUNCTIONS[: len(launches(shape))], launch=1)))
+    entry = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(engine.get_function_address(HANDLER))
+    assert entry(ctypes.addressof(frame)) is None
+    return (metadata[3] & 0xFFFFFFFF, metadata[3] >> 32, metadata[4]), understood(engine)
+
+
+def test_the_handler_speaks_the_minor_version_of_the_interface_that_is_asking():
+    assert asked() == ((0, 7, 0), True)
+    assert asked(frame_size=176, metadata_size=48, version=(0, 9)) == ((0, 9, 0), True)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"frame_size": 160},
+        {"extension_size": 24},
+        {"extension_type": 2},
+        {"metadata_size": 32},
+        {"api_size": 32},
+        {"version": (1, 0)},
+    ],
+    ids=str,
+)
+def test_a_question_in_another_form_is_left_alone(other):
+    assert asked(**other) == ((0xFFFFFFFF, -1, 5), False)
+
+
+def test_there_is_no_kernel_where_xla_has_another_interface(monkeypatch):
+    monkeypatch.setattr(kernel, "INTERFACE_MAJOR", 1)
+    with pytest.raises(NoKernel, match=r"^the kernel cannot be made: .*$"):
+        make(shape_of(("DEC",), size=6, platform="cpu"))
+
+
+def test_there_is_no_kernel_without_llvm(monkeypatch):
+    monkeypatch.setitem(sys.modules, "llvmlite", None)
+    monkeypatch.delitem(sys.modules, "nram.machine.gpu.compiled", raising=False)
+    with pytest.raises(NoKernel, match="llvmlite does not work here"):
+        make(shape_of())
 
 
 @pytest.mark.parametrize(

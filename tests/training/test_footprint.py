@@ -21,9 +21,9 @@ STAGE = StageConfig(3, 10, 12, step_slack=1)
 CONFIG = TrainConfig("access", batch=8, machine=MachineConfig(registers=2, hidden=8), stages=(STAGE,))
 
 
-def gpu(free: int) -> list:
-    """A GPU as far as this is concerned: it knows how much memory it has."""
-    return [SimpleNamespace(platform="gpu", memory_stats=lambda: {"bytes_limit": free})]
+def gpu(free: int, count: int = 1) -> list:
+    """GPUs as far as this is concerned: they know how much memory they have."""
+    return [SimpleNamespace(platform="gpu", memory_stats=lambda: {"bytes_limit": free})] * count
 
 
 def test_everything_that_grows_makes_the_footprint_grow():
@@ -40,6 +40,13 @@ def test_a_gpu_trains_all_members_at_once_or_as_many_as_fit_and_divide_them():
     five = stage_bytes(CONFIG, STAGE, gpu(1), 5)
     assert members_at_once(CONFIG, STAGE, gpu(five)) == 4
     assert members_at_once(CONFIG, STAGE, gpu(1)) == 1
+
+
+@pytest.mark.parametrize(("population", "gpus", "share"), [(12, 4, 3), (12, 5, 3), (7, 2, 7), (10, 4, 5)])
+def test_a_gpu_needs_room_for_its_even_share_of_the_population(population, gpus, share, monkeypatch):
+    monkeypatch.setenv("NRAM_PLAIN", "1")
+    alone = stage_bytes(CONFIG, replace(STAGE, population=share), gpu(1), 1)
+    assert stage_bytes(CONFIG, replace(STAGE, population=population), gpu(1, gpus), 1) == alone
 
 
 def test_a_cpu_trains_one_member_at_a_time_and_a_kernel_needs_less_memory(monkeypatch):
@@ -72,3 +79,11 @@ def test_what_does_not_fit_one_member_at_a_time_is_refused_with_what_to_change(m
         check_fits(CONFIG, gpu(1000))
     monkeypatch.setattr(footprint, "available_bytes", lambda device: None)
     check_fits(CONFIG, gpu(1000))
+
+
+def test_the_population_that_is_proposed_for_several_gpus_fits():
+    prime = replace(CONFIG, stages=(replace(STAGE, population=31),))
+    three_each = stage_bytes(CONFIG, STAGE, gpu(1, 4), 1)
+    with pytest.raises(UsageError, match="population=12 or a smaller multiple of 4,"):
+        check_fits(prime, gpu(three_each, 4))
+    check_fits(CONFIG, gpu(three_each, 4))

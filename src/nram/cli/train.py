@@ -3,11 +3,9 @@
 import json
 import signal
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 from nram.cli.output import add_device, add_json, jax_seed, print_json
-from nram.errors import UsageError
 
 WHEN_STUCK = "docs/when-training-is-stuck.md"
 PARTS = {
@@ -64,18 +62,9 @@ def run(arguments) -> int:
 
     from nram.training.run_folder import RunFolder
 
-    folder, result = RunFolder(out), None
-    if arguments.resume and folder.exists:
-        folder = RunFolder.open(out)
-        if folder.config.task != config.task:
-            raise UsageError(f"{out} is a run of the task '{folder.config.task}': choose another --out")
-        if arguments.config or arguments.set:
-            folder.require_same(config)
-        elif arguments.seed is not None:
-            folder.require_same(replace(folder.config, seed=arguments.seed))
-        config, result = folder.config, folder.result
-    else:
-        folder.require_new()
+    settings = bool(arguments.config or arguments.set)
+    folder = RunFolder.for_training(out, config, resume=arguments.resume, settings=settings, seed=arguments.seed)
+    config, result = (folder.config, folder.result) if folder.exists else (config, None)
     if result is None:
         result = _train(arguments, folder, config)
     elif not arguments.json:

@@ -28,7 +28,7 @@ def stage_bytes(config: TrainConfig, stage: StageConfig, devices: list[Device], 
     pass keeps for the members that a device trains at the same time. CPU devices share one memory."""
     weights = _member_bytes(config)
     on_cpu = devices[0].platform == "cpu"
-    members = stage.population if on_cpu else -(-stage.population // len(devices))
+    members = stage.population if on_cpu else stage.population // shards_of(stage.population, len(devices))
     busy = min(len(devices), stage.population) if on_cpu else 1
     return 2 * members * weights + busy * at_once * (3 * weights + _activation_bytes(config, stage, devices))
 
@@ -70,17 +70,19 @@ def check_fits(config: TrainConfig, devices: list[Device]) -> None:
     free = available_bytes(devices[0])
     if free is None:
         return
+    even = 1 if devices[0].platform == "cpu" else len(devices)  # other populations do not use all GPUs
     problems = []
     for index, stage in enumerate(config.stages):
         needed = stage_bytes(config, stage, devices, 1)
         if needed <= free:
             continue
-        fitting = bisect_right(
-            range(1, stage.population + 1),
+        fitting = even * bisect_right(
+            range(even, stage.population + 1, even),
             free,
             key=lambda population, stage=stage: stage_bytes(config, replace(stage, population=population), devices, 1),
         )
-        smaller = f"--set stages.{index}.population={fitting} or less, or " if fitting else ""
+        less = "less" if even == 1 else f"a smaller multiple of {even}"
+        smaller = f"--set stages.{index}.population={fitting} or {less}, or " if fitting else ""
         problems.append(
             f"stage {index} (population {stage.population}, batch {config.batch}) needs about {needed / 2**30:.1f} GiB "
             f"and {free / 2**30:.1f} GiB are free: use {smaller}a smaller batch"

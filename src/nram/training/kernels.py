@@ -33,6 +33,10 @@ def chosen_kernel(config: TrainConfig, stage: StageConfig, devices: list[Device]
         check_wanted()
         if platform not in ("cpu", "gpu"):
             raise NoKernel("the kernels are for CPUs and NVIDIA's GPUs")
+        if platform == "gpu" and len(devices) > 1:
+            raise NoKernel(
+                "the kernel is for one GPU at a time: name it, e.g. CUDA_VISIBLE_DEVICES=0, for the fast path"
+            )
         shape_of = on_cpu.kernel_shape if platform == "cpu" else on_gpu.warp_shape
         shape = shape_of(
             machine.controller,

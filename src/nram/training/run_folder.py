@@ -13,6 +13,7 @@ import json
 import os
 import shlex
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,6 +88,29 @@ class RunFolder:
                 f"{path} was written in format {found} of the run folder, and this version of nram reads "
                 f"format {FORMAT}: use the version that made it ({maker})"
             )
+        return run
+
+    @classmethod
+    def for_training(
+        cls, path: Path, asked: TrainConfig, *, resume: bool, settings: bool, seed: int | None
+    ) -> "RunFolder":
+        """The run at this path, if it is to go on, or a place where one can begin. Nothing is written.
+
+        A run that goes on must be of the task that was asked for. Its other settings are its own: they are compared
+        with those asked for only if any were given (`settings`), and its seed if one was given.
+        """
+        run = cls(path)
+        if not (resume and run.exists):
+            run.require_new()
+            return run
+        run = cls.open(path)
+        config = run.config
+        if config.task != asked.task:
+            raise UsageError(f"{path} is a run of the task '{config.task}': choose another --out")
+        if settings:
+            run.require_same(asked)
+        elif seed is not None:
+            run.require_same(replace(config, seed=seed))
         return run
 
     @property

@@ -38,24 +38,29 @@ def host_vectors() -> Vectors | None:
 
 @cache
 def registered(shape: KernelShape) -> str:
-    """The name under which XLA finds the kernel for this shape.
+    """The name under which XLA finds the kernel for this shape."""
+    name = f"nram_{_fingerprint(shape)[:24]}"
+    register(name, loaded(object_code(shape)), ENTRY, "cpu")
+    return name
+
+
+def register(name: str, engine: Any, entry: str, platform: str) -> None:
+    """Tell XLA of a function in machine code.
 
     Raises `RuntimeError` where XLA's interface is not the one that kernels are written for.
     """
     import jax
 
-    engine = loaded(object_code(shape))
-    name = f"nram_{_fingerprint(shape)[:24]}"
-    function = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(engine.get_function_address(ENTRY))
+    function = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(engine.get_function_address(entry))
     _KEPT.append((engine, function))
-    jax.devices("cpu")  # a JAX that has not begun would ask later, and not begin at all if it does not like the answer
-    jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(function), platform="cpu", api_version=1)
-    if not understood(engine):
+    jax.devices()  # a JAX that has not begun would ask later, and not begin at all if it does not like the answer
+    jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(function), platform=platform, api_version=1)
+    # A GPU's plugin may ask later: what it does not like, it refuses then.
+    if platform == "cpu" and not understood(engine):
         raise RuntimeError(
-            f"JAX {jax.__version__} has another version of XLA's foreign-function interface than the one that they are "
-            f"written for, {INTERFACE_MAJOR}"
+            f"JAX {jax.__version__} has another version of XLA's foreign-function interface than the one that kernels "
+            f"are written for, {INTERFACE_MAJOR}"
         )
-    return name
 
 
 def understood(engine: Any) -> bool:

@@ -40,7 +40,7 @@ def build_kernel(shape: KernelShape, x86: bool) -> ir.Module:
     sums = _build_sums(module, shape) if shape.gradient else None
     entry = ir.Function(module, ir.FunctionType(POINTER, [POINTER]), ENTRY)
     to = Lanes(entry, shape.precision, shape.vectors.lanes, shape.vectors.accumulators)
-    _answer_metadata(to, entry.args[0])
+    answer_metadata(to, entry.args[0])
     names = context_names(shape)
     context = to.at.alloca(POINTER, len(names))
     given = names.index("outcomes")
@@ -66,11 +66,11 @@ def _slot(to: Lanes, context: Value, number: int) -> Value:
     return to.at.gep(context, [to.index(number)], inbounds=True, source_etype=POINTER)
 
 
-def _answer_metadata(to: Lanes, frame: Value) -> None:
+def answer_metadata(to: Lanes, frame: Value) -> None:
     """Before the first call XLA asks, by a call without arguments, for the version of the interface.
 
     We speak the minor version that is asking. Of structs that are not as we know them nothing is read or written, and
-    the kernel is not used (`compiled.registered`).
+    the kernel is not used (`compiled.register`).
     """
     understood: Any = ir.GlobalVariable(to.function.module, I32, UNDERSTOOD)
     understood.initializer = ir.Constant(I32, 0)

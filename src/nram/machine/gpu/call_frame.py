@@ -8,17 +8,11 @@ from typing import Any
 from llvmlite import ir
 
 from nram.machine.fast.kernel import (
-    API_MAJOR,
-    API_MINOR,
     BUFFER_DATA,
-    EXTENSION_METADATA,
     FRAME_API,
     FRAME_ARGUMENTS,
-    FRAME_EXTENSION,
     FRAME_RESULTS,
-    METADATA_MAJOR,
-    METADATA_MINOR,
-    METADATA_TRAITS,
+    answer_metadata,
 )
 from nram.machine.fast.lanes import I32, I64, POINTER, Lanes, Value
 from nram.machine.gpu.frame import buffer_shapes, given
@@ -40,24 +34,13 @@ class CallFrame:
         function = ir.Function(module, ir.FunctionType(POINTER, [POINTER]), name)
         self.frame = function.args[0]
         self.to = Lanes(function, "float32", 4, 4)
-        self._answer_metadata()
+        answer_metadata(self.to, self.frame)
 
     def at(self, pointer: Value, offset: int) -> Value:
         return self.to.at.gep(pointer, [I64(offset)], inbounds=True, source_etype=ir.IntType(8))
 
     def pointer(self, pointer: Value, offset: int) -> Value:
         return self.to.at.load(self.at(pointer, offset), typ=POINTER)
-
-    def _answer_metadata(self) -> None:
-        to = self.to
-        question = self.pointer(self.frame, FRAME_EXTENSION)
-        with to.at.if_then(to.at.icmp_unsigned("!=", to.at.ptrtoint(question, I64), I64(0))):
-            metadata = self.pointer(question, EXTENSION_METADATA)
-            api = self.pointer(self.frame, FRAME_API)
-            for source, target in ((API_MAJOR, METADATA_MAJOR), (API_MINOR, METADATA_MINOR)):
-                to.at.store(to.at.load(self.at(api, source), typ=I32), self.at(metadata, target))
-            to.at.store(I32(0), self.at(metadata, METADATA_TRAITS))
-            to.at.ret(ir.Constant(POINTER, None))
 
     def _buffer(self, number: int, arguments: int) -> Value:
         table, index = (FRAME_ARGUMENTS, number) if number < arguments else (FRAME_RESULTS, number - arguments)

@@ -68,8 +68,10 @@ def _gathered(shape: WarpShape) -> int:
 
 def make(shape: WarpShape) -> None:
     """Make the code and load it; raises `NoKernel` where that fails."""
-    from nram.machine.gpu.compiled import registered
-
+    try:
+        from nram.machine.gpu.compiled import registered
+    except (ImportError, OSError) as error:  # what llvmlite says where LLVM is missing
+        raise NoKernel(f"llvmlite does not work here: {error}") from error
     try:
         registered(shape)
     except (NramError, RuntimeError, OSError) as error:

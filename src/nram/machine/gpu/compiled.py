@@ -10,11 +10,9 @@ from typing import Any
 import llvmlite
 from llvmlite import binding
 
-from nram.machine.fast.compiled import loaded, object_code_of
+from nram.machine.fast.compiled import loaded, object_code_of, register
 from nram.machine.gpu.kernel import ENTRY, build_host_kernel
 from nram.machine.gpu.shape import WarpShape
-
-_KEPT: list[Any] = []  # engines own their code: they live as long as the process
 
 
 def registered(shape: WarpShape) -> str:
@@ -34,15 +32,9 @@ def _registered_on_host(shape: WarpShape) -> str:
 def offer(shape: WarpShape, engine: Any, entry: str, platform: str) -> str:
     """Tell XLA of a handler in machine code. XLA keeps compiled programs on disk, with the names of what they call: a
     name must mean the same kernel in every process."""
-    import ctypes
-
-    import jax
-
-    function = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(engine.get_function_address(entry))
-    _KEPT.append((engine, function))
     described = repr((shape, llvmlite.__version__, binding.llvm_version_info, _sources()))
     name = f"nram_warps_{hashlib.sha256(described.encode()).hexdigest()[:24]}"
-    jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(function), platform=platform, api_version=1)
+    register(name, engine, entry, platform)
     return name
 
 

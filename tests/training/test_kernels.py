@@ -1,0 +1,24 @@
+"""Which kernel trains a stage on which devices."""
+
+from types import SimpleNamespace
+from typing import Any
+
+from nram.machine.gpu.shape import WarpShape
+from nram.training.config import MachineConfig, StageConfig, TrainConfig
+from nram.training.kernels import chosen_kernel
+
+STAGE = StageConfig(3, 10, 12, step_slack=1)
+CONFIG = TrainConfig("access", batch=8, machine=MachineConfig(registers=2, hidden=8), stages=(STAGE,))
+
+
+def test_the_kernel_of_a_gpu_is_for_one_gpu():
+    gpu: Any = SimpleNamespace(platform="gpu")
+    assert isinstance(chosen_kernel(CONFIG, STAGE, [gpu]).shape, WarpShape)
+    several = chosen_kernel(CONFIG, STAGE, [gpu, gpu])
+    assert several.shape is None
+    assert several.reason.startswith("the kernel is for one GPU at a time: name it, e.g. CUDA_VISIBLE_DEVICES=0")
+
+
+def test_the_kernel_of_a_cpu_is_for_all_of_its_devices():
+    cpu: Any = SimpleNamespace(platform="cpu")
+    assert chosen_kernel(CONFIG, STAGE, [cpu, cpu]) == chosen_kernel(CONFIG, STAGE, [cpu])
