@@ -18,7 +18,7 @@ from nram.training.member import batch_outcomes
 from nram.training.population import compile_training, init_population, mapped, stage_keys
 
 REFERENCE = Path(__file__).parents[3] / "benchmarks" / "reference_step.py"  # in a checkout, not in a wheel
-TRAINING_STEPS = 4  # in one call
+TRAINING_STEPS = 25  # in one call, as in a run
 
 
 class StepShape(NamedTuple):
