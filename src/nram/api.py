@@ -37,8 +37,6 @@ PathLike: TypeAlias = str | os.PathLike[str]
 Example: TypeAlias = Instance | Mapping[str, Any] | tuple[Iterable[int], Iterable[int]]
 """A drawn instance, an object as in a file of examples, or a pair: the memory before and after."""
 
-CHAINS_OF_ONE_STRUCTURE = 4  # in a round, as `nram search` has it, so that the same seed finds the same
-
 
 # ---- search
 
@@ -108,7 +106,7 @@ def _structures(
     registers: int | None, repeats: int | None, states: int | None, modules: Sequence[str | Module] | None
 ) -> list[Structure] | None:
     """What to look at; None: the usual."""
-    from nram.search.schedule import STRUCTURES
+    from nram.search.schedule import CHAINS_OF_ONE_STRUCTURE, STRUCTURES
     from nram.search.structure import Structure
 
     usual = (registers, repeats, states) == (None, None, None)

@@ -1,45 +1,23 @@
 """The kernels against the plain path: the same outcomes and gradients, whatever the machine and the batch."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from support.against_plain import Case, by_kernel, controller_and_inputs, distance, plain
 
-from nram.machine import Options, Wiring
 from nram.machine.fast.choice import kernel_shape
 from nram.machine.fast.outcomes import Batch, outcomes, outcomes_and_gradient
 from nram.machine.fast.shape import Vectors
-from nram.modules import MODULE_NAMES, select_modules
-from nram.tasks.base import TracedInstance
-from nram.training.loss import soft_outcome
-
-EPSILON = 1e-3  # large, so that many probabilities lie below it
+from nram.modules import MODULE_NAMES
 
 
 @dataclass(frozen=True)
-class Case:
-    """A machine, a controller and a batch of random examples."""
-
-    seed: int
-    modules: tuple[str, ...] = ("READ", "INC", "WRITE")
-    kind: str = "mlp"
-    registers: int = 2
-    size: int = 4
-    steps: int = 3
-    batch: int = 5
-    loss: str = "expected"
-    clip: float = np.inf
-    renormalising: bool = True
-    precision: str = "float64"
-    sharpness: float = 2.0
-
-    @property
-    def wiring(self) -> Wiring:
-        return Wiring(self.registers, select_modules(self.modules))
-
+class CpuCase(Case):
     def shape(self, controller):
         return kernel_shape(
             self.kind,  # pyright: ignore[reportArgumentType]
@@ -55,80 +33,18 @@ class Case:
         )
 
 
-class Inputs:
-    """Random examples for a case, with the seeds of a gradient."""
-
-    def __init__(self, case: Case):
-        rng = np.random.default_rng(case.seed)
-        shape = (case.batch, case.size)
-        self.memory, self.wanted = (rng.integers(0, case.size, shape).astype(np.int32) for _ in range(2))
-        self.cells = rng.random(shape) < 0.6
-        self.cells[:, rng.integers(case.size)] = True
-        self.limits = rng.integers(1, case.steps + 1, case.batch).astype(np.int32)
-        self.seeds = rng.normal(size=(3, case.batch)).astype(case.precision)
-        shares = self.cells / np.sum(self.cells, axis=1, keepdims=True)
-        self.batch = Batch(
-            jnp.asarray(self.memory),
-            jnp.asarray(self.wanted),
-            jnp.asarray(shares.astype(case.precision)),
-            jnp.asarray(self.limits),
-            jnp.asarray(case.clip, case.precision),
-            jnp.asarray(EPSILON, case.precision),
-        )
-
-
 @pytest.fixture
 def make(random_controllers):
     """A case's controller and inputs."""
-
-    def one(case: Case):
-        scale = {"output_scale": case.sharpness, "halt_bias": -1.0}
-        controller = random_controllers(case.kind, case.wiring, case.seed, **scale)
-        return jax.tree.map(lambda leaf: leaf.astype(case.precision), controller), Inputs(case)
-
-    return one
+    return partial(controller_and_inputs, random_controllers)
 
 
-def gradient_and_outcomes(total):
-    return jax.grad(total, has_aux=True)
-
-
-def plain(case: Case, controller, inputs: Inputs, jit, differentiate=gradient_and_outcomes):
-    """Outcomes and gradient by the plain path."""
-    options = Options(case.clip, EPSILON, case.renormalising)
-
-    def total(controller, memory, wanted, cells, limits, seeds):
-        def one(memory, wanted, cells, limit):
-            instance = TracedInstance(memory, wanted, cells, cells)
-            return soft_outcome(
-                controller, case.wiring, instance, limit, case.steps, options, kind=case.loss, dtype=case.precision
-            )
-
-        found = jax.vmap(one)(memory, wanted, cells, limits)
-        return jnp.sum(seeds * jnp.stack([found.loss, found.entropy, found.time])), found
-
-    run = jit(differentiate(total))
-    gradient, found = run(controller, inputs.memory, inputs.wanted, inputs.cells, inputs.limits, inputs.seeds)
-    return found, gradient
-
-
-def fast(case: Case, controller, inputs: Inputs):
-    shape = case.shape(controller)
-    return jax.jit(lambda *given: outcomes_and_gradient(shape, *given))(controller, inputs.batch, inputs.seeds)
-
-
-def distance(a, b) -> float:
-    """The largest difference in any part, relative to the size of that part."""
-    pairs = zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True)
-    return max(float(np.max(np.abs(np.asarray(x) - np.asarray(y))) / (np.max(np.abs(x)) + 1e-300)) for x, y in pairs)
-
-
-def random_case(seed: int) -> Case:
+def random_case(seed: int) -> CpuCase:
     rng = np.random.default_rng(1000 + seed)
     # Without READ nothing in the registers depends on the example: the plain path has them once for all examples, and
     # crops the sum of their gradients.
     names = ("READ", *map(str, rng.choice(MODULE_NAMES, rng.integers(2, 6))))
-    return Case(
+    return CpuCase(
         seed,
         modules=tuple(map(str, rng.permutation(names))) * int(rng.integers(1, 3)),
         kind=("mlp", "lstm", "automaton")[seed % 3],
@@ -142,14 +58,14 @@ def random_case(seed: int) -> Case:
     )
 
 
-ALL_MODULES = Case(9, modules=MODULE_NAMES, registers=3, size=5, steps=4, batch=11, clip=0.05)
+ALL_MODULES = CpuCase(9, modules=MODULE_NAMES, registers=3, size=5, steps=4, batch=11, clip=0.05)
 
 
 @pytest.mark.parametrize("case", [*map(random_case, range(4)), ALL_MODULES], ids=lambda case: case.seed)
 def test_in_float64_outcomes_and_gradient_are_those_of_the_plain_path(case, make, float64, quick_jit):
     controller, inputs = make(case)
     expected, expected_gradient = plain(case, controller, inputs, quick_jit)
-    found, gradient = fast(case, controller, inputs)
+    found, gradient = by_kernel(case, controller, inputs)
     assert distance(expected[:3], found[:3]) < 1e-9
     assert distance(expected_gradient, gradient) < 1e-9
     assert max(float(jnp.max(jnp.abs(leaf))) for leaf in jax.tree.leaves(gradient)) > 1e-6
@@ -158,23 +74,23 @@ def test_in_float64_outcomes_and_gradient_are_those_of_the_plain_path(case, make
 @pytest.mark.parametrize("kind", ["mlp", "lstm"])
 def test_in_float32_the_difference_is_rounding(kind, make, quick_jit):
     names = ("READ", "ADD", "MIN", "LESS-THAN", "WRITE")
-    case = Case(12, names, kind, registers=3, size=5, steps=4, batch=11, precision="float32")
+    case = CpuCase(12, names, kind, registers=3, size=5, steps=4, batch=11, precision="float32")
     controller, inputs = make(case)
     with jax.enable_x64(True):
         exact, inputs64 = make(replace(case, precision="float64"))
         exact = jax.tree.map(lambda leaf: jnp.asarray(leaf, "float64"), controller)
         inputs64.seeds = inputs.seeds.astype("float64")
         expected, expected_gradient = plain(replace(case, precision="float64"), exact, inputs64, quick_jit)
-    found, gradient = fast(case, controller, inputs)
+    found, gradient = by_kernel(case, controller, inputs)
     assert distance(expected[:3], found[:3]) < 1e-5
     assert distance(expected_gradient, gradient) < 3e-5
 
 
 def test_predictions_are_those_of_the_plain_path(make, quick_jit):
-    case = Case(3, steps=6, batch=40, precision="float32", sharpness=6.0)
+    case = CpuCase(3, steps=6, batch=40, precision="float32", sharpness=6.0)
     controller, inputs = make(case)
     expected, _ = plain(case, controller, inputs, quick_jit, differentiate=lambda total: total)
-    found, _ = fast(case, controller, inputs)
+    found, _ = by_kernel(case, controller, inputs)
     exact = ~np.any((np.asarray(found.predicted) != inputs.wanted) & inputs.cells, axis=1)
     np.testing.assert_array_equal(exact, np.asarray(expected.exact))
     assert len(np.unique(np.asarray(found.predicted))) == case.size
@@ -182,9 +98,9 @@ def test_predictions_are_those_of_the_plain_path(make, quick_jit):
 
 @pytest.mark.parametrize("batch", [1, 4, 9, 16, 21])
 def test_every_size_of_batch_gives_the_same_as_one_example_at_a_time(batch, make):
-    case = Case(5, precision="float32", batch=batch)
+    case = CpuCase(5, precision="float32", batch=batch)
     controller, inputs = make(case)
-    found, gradient = fast(case, controller, inputs)
+    found, gradient = by_kernel(case, controller, inputs)
     single, total = replace(case, batch=1), jax.tree.map(jnp.zeros_like, controller)
     shape = single.shape(controller)
     run = jax.jit(lambda *given: outcomes_and_gradient(shape, *given))
@@ -200,19 +116,19 @@ def test_every_size_of_batch_gives_the_same_as_one_example_at_a_time(batch, make
 
 
 def test_more_steps_than_are_summed_at_once_count_all_the_same(make, float64, quick_jit):
-    case = Case(6, modules=("READ", "DEC"), registers=1, size=3, steps=90, batch=19)
+    case = CpuCase(6, modules=("READ", "DEC"), registers=1, size=3, steps=90, batch=19)
     controller, inputs = make(case)
     expected, expected_gradient = plain(case, controller, inputs, quick_jit)
-    found, gradient = fast(case, controller, inputs)
+    found, gradient = by_kernel(case, controller, inputs)
     assert distance(expected[:3], found[:3]) < 1e-9
     assert distance(expected_gradient, gradient) < 1e-9
 
 
 def test_outcomes_alone_are_the_same_and_can_be_differentiated(make, float64):
-    case = Case(7, kind="automaton", batch=9)
+    case = CpuCase(7, kind="automaton", batch=9)
     controller, inputs = make(case)
     shape = case.shape(controller)
-    found, gradient = fast(case, controller, inputs)
+    found, gradient = by_kernel(case, controller, inputs)
 
     def total(controller):
         own: Any = outcomes(shape, controller, inputs.batch)
@@ -226,28 +142,28 @@ def test_outcomes_alone_are_the_same_and_can_be_differentiated(make, float64):
 
 @pytest.mark.parametrize("kind", ["mlp", "lstm", "automaton"])
 def test_a_weight_that_is_not_a_number_makes_the_loss_and_the_gradient_so(kind, make):
-    case = Case(8, kind=kind, precision="float32")
+    case = CpuCase(8, kind=kind, precision="float32")
     controller, inputs = make(case)
     leaves, tree = jax.tree.flatten(controller)
     leaves[-1] = leaves[-1].at[0].set(jnp.nan)  # the logit of a wire, in the output layer's bias
-    found, gradient = fast(case, jax.tree.unflatten(tree, leaves), inputs)
+    found, gradient = by_kernel(case, jax.tree.unflatten(tree, leaves), inputs)
     assert np.all(np.isnan(found.loss))
     assert not all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(gradient))
 
 
 def test_the_same_call_gives_the_same_bits(make):
-    case = Case(10, precision="float32", batch=21)
+    case = CpuCase(10, precision="float32", batch=21)
     controller, inputs = make(case)
-    first, second = (fast(case, controller, inputs) for _ in range(2))
+    first, second = (by_kernel(case, controller, inputs) for _ in range(2))
     for one, other in zip(jax.tree.leaves(first), jax.tree.leaves(second), strict=True):
         np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("vectors", [Vectors(8, 12), Vectors(4, 24), Vectors(2, 8)])
 def test_processors_with_narrower_vectors_get_the_same(vectors, make):
-    case = Case(11, precision="float32", batch=21)
+    case = CpuCase(11, precision="float32", batch=21)
     controller, inputs = make(case)
-    expected = fast(case, controller, inputs)
+    expected = by_kernel(case, controller, inputs)
     shape = replace(case.shape(controller), vectors=vectors)
     found = jax.jit(lambda *given: outcomes_and_gradient(shape, *given))(controller, inputs.batch, inputs.seeds)
     assert distance(expected[0][:3], found[0][:3]) < 1e-5

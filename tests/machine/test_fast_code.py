@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from llvmlite import ir
+from support.xla_frame import GUARD, PATTERN, Buffer, Frame, Table, answer_of, handler
 
 from nram.machine.fast import compiled, kernel
 from nram.machine.fast.choice import NoKernel, kernel_shape, make
@@ -74,49 +75,6 @@ def test_functions_keep_what_is_not_a_number_and_reach_their_limits():
     assert np.isnan(applied(logistic, xs)[0])
 
 
-class Buffer(ctypes.Structure):
-    """XLA_FFI_Buffer"""
-
-    _fields_ = [
-        ("size", ctypes.c_size_t),
-        ("extension", ctypes.c_void_p),
-        ("dtype", ctypes.c_int),
-        ("data", ctypes.c_void_p),
-        ("rank", ctypes.c_int64),
-        ("dims", ctypes.c_void_p),
-    ]
-
-
-class Table(ctypes.Structure):
-    """XLA_FFI_Args and XLA_FFI_Rets"""
-
-    _fields_ = [
-        ("struct_size", ctypes.c_size_t),
-        ("extension", ctypes.c_void_p),
-        ("count", ctypes.c_int64),
-        ("types", ctypes.c_void_p),
-        ("buffers", ctypes.c_void_p),
-    ]
-
-
-class Frame(ctypes.Structure):
-    """XLA_FFI_CallFrame"""
-
-    _fields_ = [
-        ("size", ctypes.c_size_t),
-        ("extension", ctypes.c_void_p),
-        ("api", ctypes.c_void_p),
-        ("context", ctypes.c_void_p),
-        ("stage", ctypes.c_int),
-        ("arguments", Table),
-        ("results", Table),
-    ]
-
-
-GUARD = 4096  # bytes before and after every buffer that must stay as they are
-PATTERN = 0x7F  # as a float 3.4e38, so that whoever reads it makes infinities
-
-
 def table_of(contents: list[np.ndarray]) -> tuple[Table, list]:
     """Buffers with guards around them; also all that must stay alive."""
     rooms, buffers = [], []
@@ -155,8 +113,7 @@ def called(shape: KernelShape, filling: int) -> list[np.ndarray]:
     results, alive_too = table_of(made)
     frame = Frame(stage=3, arguments=arguments, results=results)
     engine = compiled.loaded(compiled.object_code(shape))
-    entry = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(engine.get_function_address(compiled.ENTRY))
-    assert entry(ctypes.addressof(frame)) is None
+    assert handler(engine, compiled.ENTRY)(ctypes.addressof(frame)) is None
     for room, content in zip(alive[0], given, strict=True):
         np.testing.assert_array_equal(room[GUARD:-GUARD], content.reshape(-1).view(np.uint8))
     for room in alive[0] + alive_too[0]:
@@ -174,50 +131,10 @@ def test_it_writes_all_of_its_results_and_nothing_else_and_reads_nothing_unwritt
     assert all(np.all(np.isfinite(result.view(np.float32))) for result in zeros[2:])
 
 
-class Version(ctypes.Structure):
-    """XLA_FFI_Api_Version"""
-
-    _fields_ = [
-        ("size", ctypes.c_size_t),
-        ("extension", ctypes.c_void_p),
-        ("major", ctypes.c_int),
-        ("minor", ctypes.c_int),
-    ]
-
-
-class Api(ctypes.Structure):
-    """The beginning of XLA_FFI_Api"""
-
-    _fields_ = [("size", ctypes.c_size_t), ("extension", ctypes.c_void_p), ("version", Version)]
-
-
-class Metadata(ctypes.Structure):
-    """XLA_FFI_Metadata"""
-
-    _fields_ = [("size", ctypes.c_size_t), ("version", Version), ("traits", ctypes.c_uint32)]
-
-
-class Extension(ctypes.Structure):
-    """XLA_FFI_Metadata_Extension"""
-
-    _fields_ = [
-        ("size", ctypes.c_size_t),
-        ("type", ctypes.c_int),
-        ("next", ctypes.c_void_p),
-        ("metadata", ctypes.c_void_p),
-    ]
-
-
-def asked(frame_size=168, extension_size=32, extension_type=1, metadata_size=36, api_size=176, major=0, minor=7):
-    """What a kernel answers to such a question for the interface's version, and whether it understood it."""
-    metadata = Metadata(size=metadata_size, version=Version(major=-1, minor=-1), traits=5)
-    extension = Extension(size=extension_size, type=extension_type, metadata=ctypes.addressof(metadata))
-    api = Api(size=api_size, version=Version(major=major, minor=minor))
-    frame = Frame(size=frame_size, extension=ctypes.addressof(extension), api=ctypes.addressof(api))
+def asked(**question):
+    """What a kernel answers to such a question, and whether it understood it."""
     engine = compiled.loaded(compiled.object_code(shape_of(("INC",))))
-    entry = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(engine.get_function_address(compiled.ENTRY))
-    assert entry(ctypes.addressof(frame)) is None
-    return (metadata.version.major, metadata.version.minor, metadata.traits), compiled.understood(engine)
+    return answer_of(handler(engine, compiled.ENTRY), **question), compiled.understood(engine)
 
 
 def test_it_speaks_the_minor_version_of_the_interface_that_is_asking():

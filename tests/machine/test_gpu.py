@@ -1,44 +1,24 @@
 """The mathematics of the GPU's kernels, run on a CPU: the same outcomes and gradients as the plain path."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from support.against_plain import Case, by_kernel, controller_and_inputs, distance, plain
 
-from nram.machine import Options, Wiring
-from nram.machine.fast.outcomes import Batch, outcomes, outcomes_and_gradient
+from nram.machine.fast.outcomes import outcomes, outcomes_and_gradient
 from nram.machine.gpu.choice import warp_shape
-from nram.modules import MODULE_NAMES, select_modules
-from nram.tasks.base import TracedInstance
-from nram.training.loss import soft_outcome
-
-EPSILON = 1e-3  # large, so that many probabilities lie below it
+from nram.modules import MODULE_NAMES
 
 
 @dataclass(frozen=True)
-class Case:
-    """A machine, a controller and a batch of random examples."""
-
-    seed: int
-    modules: tuple[str, ...] = ("READ", "INC", "WRITE")
-    kind: str = "mlp"
-    registers: int = 2
-    size: int = 4
-    steps: int = 3
-    batch: int = 5
-    loss: str = "expected"
-    clip: float = np.inf
-    renormalising: bool = True
-    precision: str = "float64"
+class WarpCase(Case):
     warps: int = 0  # of a block; 0: as many as fit
     gathered: int = 32
-
-    @property
-    def wiring(self) -> Wiring:
-        return Wiring(self.registers, select_modules(self.modules))
 
     def shape(self, controller):
         chosen: Any = {"loss": self.loss, "precision": self.precision, "renormalising": self.renormalising}
@@ -56,78 +36,22 @@ class Case:
         return replace(shape, warps=self.warps or shape.warps, gathered=self.gathered)
 
 
-class Inputs:
-    """Random examples for a case, with the seeds of a gradient; `members` of them stacked where there are any."""
-
-    def __init__(self, case: Case, members: tuple[int, ...] = ()):
-        rng = np.random.default_rng(case.seed)
-        shape = (*members, case.batch, case.size)
-        self.memory, self.wanted = (rng.integers(0, case.size, shape).astype(np.int32) for _ in range(2))
-        self.cells = rng.random(shape) < 0.6
-        self.cells[..., rng.integers(case.size)] = True
-        self.limits = rng.integers(1, case.steps + 1, shape[:-1]).astype(np.int32)
-        self.seeds = rng.normal(size=(*members, 3, case.batch)).astype(case.precision)
-        shares = self.cells / np.sum(self.cells, axis=-1, keepdims=True)
-        self.batch = Batch(
-            jnp.asarray(self.memory),
-            jnp.asarray(self.wanted),
-            jnp.asarray(shares.astype(case.precision)),
-            jnp.asarray(self.limits),
-            jnp.full(members, case.clip, case.precision),
-            jnp.full(members, EPSILON, case.precision),
-        )
-
-
 @pytest.fixture
 def make(random_controllers):
     """A case's controller and inputs."""
-
-    def one(case: Case, members: tuple[int, ...] = ()):
-        controller = random_controllers(case.kind, case.wiring, case.seed, members, output_scale=2.0, halt_bias=-1.0)
-        return jax.tree.map(lambda leaf: leaf.astype(case.precision), controller), Inputs(case, members)
-
-    return one
-
-
-def plain(case: Case, controller, inputs: Inputs, jit):
-    """Outcomes and gradient by the plain path."""
-    options = Options(case.clip, EPSILON, case.renormalising)
-
-    def total(controller):
-        def one(memory, wanted, cells, limit):
-            instance = TracedInstance(memory, wanted, cells, cells)
-            return soft_outcome(
-                controller, case.wiring, instance, limit, case.steps, options, kind=case.loss, dtype=case.precision
-            )
-
-        found = jax.vmap(one)(inputs.memory, inputs.wanted, inputs.cells, inputs.limits)
-        return jnp.sum(inputs.seeds * jnp.stack([found.loss, found.entropy, found.time])), found
-
-    gradient, found = jit(jax.grad(total, has_aux=True))(controller)
-    return found, gradient
-
-
-def by_kernel(case: Case, controller, inputs: Inputs):
-    shape = case.shape(controller)
-    return jax.jit(lambda *given: outcomes_and_gradient(shape, *given))(controller, inputs.batch, inputs.seeds)
-
-
-def distance(a, b) -> float:
-    """The largest difference in any part, relative to the size of that part."""
-    pairs = zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True)
-    return max(float(np.max(np.abs(np.asarray(x) - np.asarray(y))) / (np.max(np.abs(x)) + 1e-300)) for x, y in pairs)
+    return partial(controller_and_inputs, random_controllers)
 
 
 MANY_WIRES = ("READ", *["EQUALITY-TEST"] * 14, "WRITE")  # more than there are lanes
 TWO_COLUMNS = ("READ", "SUB", "MAX", "DEC")
 MUCH_MEMORY = ("READ", "READ", "READ", "WRITE", "ADD", "READ", "WRITE", "LESS-THAN")  # some wait for a WRITE to come
 CASES = [
-    Case(1, MODULE_NAMES, size=5, batch=7, clip=0.05, warps=3),
-    Case(2, ("READ", "ADD", "TWO", "WRITE"), "automaton", size=3, loss="average", clip=0.05),
-    Case(3, MANY_WIRES, "lstm", size=7, steps=2, batch=2, registers=3, clip=0.02, renormalising=False),
-    Case(4, TWO_COLUMNS, size=41, steps=2, batch=3, clip=0.05, registers=1),
-    Case(10, MUCH_MEMORY, registers=3, size=6, batch=4, clip=0.05, gathered=8),
-    Case(5, ("WRITE", "READ", "WRITE", "MAX"), registers=3, size=32, clip=0.01, loss="average"),
+    WarpCase(1, MODULE_NAMES, size=5, batch=7, clip=0.05, warps=3),
+    WarpCase(2, ("READ", "ADD", "TWO", "WRITE"), "automaton", size=3, loss="average", clip=0.05),
+    WarpCase(3, MANY_WIRES, "lstm", size=7, steps=2, batch=2, registers=3, clip=0.02, renormalising=False),
+    WarpCase(4, TWO_COLUMNS, size=41, steps=2, batch=3, clip=0.05, registers=1),
+    WarpCase(10, MUCH_MEMORY, registers=3, size=6, batch=4, clip=0.05, gathered=8),
+    WarpCase(5, ("WRITE", "READ", "WRITE", "MAX"), registers=3, size=32, clip=0.01, loss="average"),
 ]
 
 
@@ -144,7 +68,7 @@ def test_in_float64_outcomes_and_gradient_are_those_of_the_plain_path(case, make
 
 
 def test_in_float32_the_difference_is_rounding(make, quick_jit):
-    case = Case(6, ("READ", "ADD", "MIN", "WRITE"), size=6, steps=4, precision="float32")
+    case = WarpCase(6, ("READ", "ADD", "MIN", "WRITE"), size=6, steps=4, precision="float32")
     controller, inputs = make(case)
     with jax.enable_x64(True):
         exact = jax.tree.map(lambda leaf: jnp.asarray(leaf, "float64"), controller)
@@ -158,7 +82,7 @@ def test_in_float32_the_difference_is_rounding(make, quick_jit):
 
 
 def test_members_under_vmap_get_what_each_would_get_alone(make):
-    case = Case(7, precision="float32", warps=2)
+    case = WarpCase(7, precision="float32", warps=2)
     controllers, inputs = make(case, (3,))
     shape = case.shape(controllers)
 
@@ -174,7 +98,7 @@ def test_members_under_vmap_get_what_each_would_get_alone(make):
 
 
 def test_outcomes_alone_are_the_same_and_can_be_differentiated(make, float64):
-    case = Case(8, kind="automaton")
+    case = WarpCase(8, kind="automaton")
     controller, inputs = make(case)
     shape = case.shape(controller)
     found, gradient = by_kernel(case, controller, inputs)
@@ -190,7 +114,7 @@ def test_outcomes_alone_are_the_same_and_can_be_differentiated(make, float64):
 
 
 def test_a_weight_that_is_not_a_number_makes_the_loss_and_the_gradient_so(make):
-    case = Case(9, precision="float32")
+    case = WarpCase(9, precision="float32")
     controller, inputs = make(case)
     leaves, tree = jax.tree.flatten(controller)
     leaves[-1] = leaves[-1].at[0].set(jnp.nan)  # the logit of a wire, in the output layer's bias

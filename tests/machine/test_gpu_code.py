@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.xla_frame import GUARD, PATTERN, Buffer, Frame, Table, answer_of, handler
 
 from nram.machine.fast import kernel
 from nram.machine.fast.choice import NoKernel
@@ -90,45 +91,6 @@ def test_eight_wires_that_are_read_at_once_begin_in_different_banks_of_the_memor
     assert sum(len(set(eight)) for eight in eights) == len(banks)
 
 
-class Buffer(ctypes.Structure):
-    """XLA_FFI_Buffer"""
-
-    _fields_ = [
-        ("size", ctypes.c_size_t),
-        ("extension", ctypes.c_void_p),
-        ("dtype", ctypes.c_int),
-        ("data", ctypes.c_void_p),
-        ("rank", ctypes.c_int64),
-        ("dims", ctypes.c_void_p),
-    ]
-
-
-class Table(ctypes.Structure):
-    """XLA_FFI_Args and XLA_FFI_Rets"""
-
-    _fields_ = [
-        ("struct_size", ctypes.c_size_t),
-        ("extension", ctypes.c_void_p),
-        ("count", ctypes.c_int64),
-        ("types", ctypes.c_void_p),
-        ("buffers", ctypes.c_void_p),
-    ]
-
-
-class Frame(ctypes.Structure):
-    """XLA_FFI_CallFrame"""
-
-    _fields_ = [
-        ("size", ctypes.c_size_t),
-        ("extension", ctypes.c_void_p),
-        ("api", ctypes.c_void_p),
-        ("context", ctypes.c_void_p),
-        ("stage", ctypes.c_int),
-        ("arguments", Table),
-        ("results", Table),
-    ]
-
-
 class StreamQuestion(ctypes.Structure):
     """XLA_FFI_Stream_Get_Args"""
 
@@ -170,10 +132,6 @@ def frame_of(shape: WarpShape, addresses: list[int], **more) -> tuple[Frame, lis
     return Frame(stage=3, arguments=arguments, results=results, **more), [alive, alive_too]
 
 
-GUARD = 4096  # bytes before and after every buffer that must stay as they are
-PATTERN = 0x7F  # as a float 3.4e38, so that whoever reads it makes infinities
-
-
 def called(shape: WarpShape, filling: int) -> dict[str, np.ndarray]:
     """The bytes of all results but the workspace, after a call with everything to be written filled so."""
     rng = np.random.default_rng(0)
@@ -193,8 +151,7 @@ def called(shape: WarpShape, filling: int) -> dict[str, np.ndarray]:
     before = {name: room.copy() for name, room in rooms.items()}
     frame, _alive = frame_of(shape, [room.ctypes.data + GUARD for room in rooms.values()])
     engine = loaded(object_code_of(build_host_kernel(shape)))
-    entry = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(engine.get_function_address(ENTRY))
-    assert entry(ctypes.addressof(frame)) is None
+    assert handler(engine, ENTRY)(ctypes.addressof(frame)) is None
     for number, (name, room) in enumerate(rooms.items()):
         np.testing.assert_array_equal(room[:GUARD], before[name][:GUARD])
         np.testing.assert_array_equal(room[-GUARD:], before[name][-GUARD:])
@@ -276,27 +233,16 @@ def test_a_launch_that_fails_is_an_error_of_xla():
     assert "does not take the kernel" in driver.errors[0]
 
 
-def numbers(*values: int) -> Any:
-    """A struct of 64-bit numbers."""
-    return (ctypes.c_int64 * len(values))(*values)
-
-
-def asked(frame_size=168, extension_size=32, extension_type=1, metadata_size=36, api_size=176, version=(0, 7)):
-    """What the handler answers to such a question for the interface's version, and whether it understood it."""
-    metadata = numbers(metadata_size, 0, 0, -1, 5)  # the version from the fourth number on, then the traits
-    extension = numbers(extension_size, extension_type, 0, ctypes.addressof(metadata))
-    api = numbers(api_size, 0, 0, 0, version[0] | version[1] << 32)
-    frame = Frame(size=frame_size, extension=ctypes.addressof(extension), api=ctypes.addressof(api))
+def asked(**question):
+    """What the handler answers to such a question, and whether it understood it."""
     shape = shape_of()
     engine = loaded(object_code_of(build_handler(shape, FUNCTIONS[: len(launches(shape))], launch=1)))
-    entry = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(engine.get_function_address(HANDLER))
-    assert entry(ctypes.addressof(frame)) is None
-    return (metadata[3] & 0xFFFFFFFF, metadata[3] >> 32, metadata[4]), understood(engine)
+    return answer_of(handler(engine, HANDLER), **question), understood(engine)
 
 
 def test_the_handler_speaks_the_minor_version_of_the_interface_that_is_asking():
     assert asked() == ((0, 7, 0), True)
-    assert asked(frame_size=176, metadata_size=48, version=(0, 9)) == ((0, 9, 0), True)
+    assert asked(frame_size=176, metadata_size=48, minor=9) == ((0, 9, 0), True)
 
 
 @pytest.mark.parametrize(
@@ -307,12 +253,12 @@ def test_the_handler_speaks_the_minor_version_of_the_interface_that_is_asking():
         {"extension_type": 2},
         {"metadata_size": 32},
         {"api_size": 32},
-        {"version": (1, 0)},
+        {"major": 1, "minor": 0},
     ],
     ids=str,
 )
 def test_a_question_in_another_form_is_left_alone(other):
-    assert asked(**other) == ((0xFFFFFFFF, -1, 5), False)
+    assert asked(**other) == ((-1, -1, 5), False)
 
 
 def test_there_is_no_kernel_where_xla_has_another_interface(monkeypatch):

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from nram.tasks.base import Task
 
 PLAIN_SECONDS = 5  # between two lines in a pipe
-CHAINS_OF_ONE_STRUCTURE = 4  # in a round, where there is only one: work for several cores
 
 
 def add_parser(verbs) -> None:
@@ -126,7 +125,7 @@ def _structures(arguments) -> tuple[tuple[Structure, ...], tuple | None]:
     from nram.modules import MODULE_NAMES, select_modules
     from nram.own_modules import words_of
     from nram.programs.ir import CONSTANTS
-    from nram.search.schedule import STRUCTURES
+    from nram.search.schedule import CHAINS_OF_ONE_STRUCTURE, STRUCTURES
     from nram.search.structure import Structure, embed
 
     if arguments.start is not None:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from nram.search.structure import Structure
 
+CHAINS_OF_ONE_STRUCTURE = 4  # in a round, where there is only one: work for several cores
 STRUCTURES = (
     Structure(2, 1),
     Structure(3, 1),
