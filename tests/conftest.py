@@ -5,14 +5,29 @@ Warnings are errors too, through pyproject.toml.
 
 import os
 from functools import partial
+from typing import Any
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 import jax
 import pytest
 
+from nram import own_modules
+from nram.modules import MODULES
+
 jax.config.update("jax_num_cpu_devices", 2)  # must be said before JAX starts
 jax.config.update("jax_numpy_rank_promotion", "raise")
+
+
+@pytest.fixture(autouse=True)
+def forgotten():
+    """The modules that a test makes known in this process are forgotten after it, whichever test comes next."""
+    tables: list[dict[Any, Any]] = [MODULES, own_modules._sources, own_modules._read]
+    before = [dict(table) for table in tables]
+    yield
+    for table, entries in zip(tables, before, strict=True):
+        table.clear()
+        table.update(entries)
 
 
 @pytest.fixture
