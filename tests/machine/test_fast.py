@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from support.against_plain import Case, by_kernel, controller_and_inputs, distance, plain
 
+from nram.machine import run_hard
 from nram.machine.fast.choice import kernel_shape
 from nram.machine.fast.outcomes import Batch, outcomes, outcomes_and_gradient
 from nram.machine.fast.shape import Vectors
@@ -29,6 +30,7 @@ class CpuCase(Case):
             batch=self.batch,
             renormalising=self.renormalising,
             loss=self.loss,  # pyright: ignore[reportArgumentType]
+            hard=self.hard,
             precision=self.precision,  # pyright: ignore[reportArgumentType]
         )
 
@@ -69,6 +71,43 @@ def test_in_float64_outcomes_and_gradient_are_those_of_the_plain_path(case, make
     assert distance(expected[:3], found[:3]) < 1e-9
     assert distance(expected_gradient, gradient) < 1e-9
     assert max(float(jnp.max(jnp.abs(leaf))) for leaf in jax.tree.leaves(gradient)) > 1e-6
+
+
+HARD = [
+    CpuCase(21, modules=MODULE_NAMES, registers=3, size=5, steps=4, batch=11, clip=0.05, hard=True),  # runs on
+    CpuCase(
+        22,
+        modules=("READ", "ADD", "WRITE"),
+        kind="lstm",
+        registers=4,
+        size=6,
+        steps=5,
+        batch=9,
+        hard=True,
+        halt_bias=0.0,
+    ),  # stops
+]
+
+
+@pytest.mark.parametrize("case", HARD, ids=lambda case: case.kind)
+def test_a_hard_forward_pass_and_its_gradient_are_those_of_the_plain_path(case, make, float64, quick_jit):
+    controller, inputs = make(case)
+    expected, expected_gradient = plain(case, controller, inputs, quick_jit)
+    found, gradient = by_kernel(case, controller, inputs)
+    assert distance(expected[:3], found[:3]) < 1e-9
+    assert distance(expected_gradient, gradient) < 1e-9
+    assert max(float(jnp.max(jnp.abs(leaf))) for leaf in jax.tree.leaves(gradient)) > 1e-6
+
+
+@pytest.mark.parametrize("case", HARD, ids=lambda case: case.kind)
+def test_a_hard_forward_pass_is_the_discrete_machine(case, make, float64):
+    controller, inputs = make(case)
+    found, _ = by_kernel(case, controller, inputs)
+    run = jax.jit(jax.vmap(lambda memory, limit: run_hard(controller, case.wiring, memory, limit)))
+    ends = run(inputs.memory, inputs.limits)
+    np.testing.assert_array_equal(found.predicted, ends.memory)
+    np.testing.assert_allclose(found.time, ends.steps / inputs.limits)
+    assert np.all(ends.halted) == (case.kind == "lstm") and np.any(ends.memory != inputs.memory)
 
 
 @pytest.mark.parametrize("kind", ["mlp", "lstm"])

@@ -30,8 +30,10 @@ class Case:
     loss: str = "expected"
     clip: float = np.inf
     renormalising: bool = True
+    hard: bool = False
     precision: str = "float64"
     sharpness: float = 2.0
+    halt_bias: float = -1.0
 
     @property
     def wiring(self) -> Wiring:
@@ -66,7 +68,7 @@ class Inputs:
 
 def controller_and_inputs(random_controllers, case: Case, members: tuple[int, ...] = ()):
     controller = random_controllers(
-        case.kind, case.wiring, case.seed, members, output_scale=case.sharpness, halt_bias=-1.0
+        case.kind, case.wiring, case.seed, members, output_scale=case.sharpness, halt_bias=case.halt_bias
     )
     return jax.tree.map(lambda leaf: leaf.astype(case.precision), controller), Inputs(case, members)
 
@@ -77,7 +79,7 @@ def gradient_and_outcomes(total):
 
 def plain(case: Case, controller, inputs: Inputs, jit, differentiate=gradient_and_outcomes):
     """Outcomes and gradient by the plain path."""
-    options = Options(case.clip, EPSILON, case.renormalising)
+    options = Options(case.clip, EPSILON, case.renormalising, case.hard)
 
     def total(controller, memory, wanted, cells, limits, seeds):
         def one(memory, wanted, cells, limit):

@@ -35,9 +35,10 @@ def weights(population: Population) -> np.ndarray:
 def culled(
     population: Population, config: TrainConfig = CONFIG, step: int = 100, soft=ERRORS, hard=None, own=None
 ) -> Population:
-    """`hard`: discrete, under the task's limits; `own`: under those of training."""
-    hard, own = (np.zeros(8) if errors is None else errors for errors in (hard, own))
-    return cull(config, 0, step, population, Fit(soft, soft, own), Score(hard, 1 - hard, hard))
+    """`hard`: discrete, under the task's limits, by default all wrong; `own`: under those of training."""
+    hard, own = (np.full(8, default) if given is None else given for given, default in ((hard, 1.0), (own, 0.0)))
+    fit = Fit(np.reshape(soft, (8, -1)), np.mean(np.reshape(soft, (8, -1)), axis=1), own[:, None], 1 - own)
+    return cull(config, 0, step, population, fit, Score(hard, 1 - hard, hard))
 
 
 def changed_wires(before: Population, after: Population, parent: int, place: int) -> list[int]:
@@ -63,12 +64,37 @@ def test_the_worst_of_each_island_become_clones_of_its_best_and_the_others_stay(
 @pytest.mark.parametrize("which", ["hard", "own"])
 def test_what_the_discrete_machine_gets_wrong_counts_too_the_less_the_worse_the_fit(population, which):
     wrong = np.array([0, 1.0, 0, 0, 0, 0, 0, 0])
-    for hardness, parents in ((0, [0, 0, 2, 3, 4, 4, 6, 7]), (30, [0, 1, 1, 3, 4, 4, 6, 7])):
+    for hardness, parents in ((1.2, [0, 0, 2, 3, 4, 4, 6, 7]), (30, [0, 1, 1, 3, 4, 4, 6, 7])):
         config = replace(CONFIG, stages=(replace(STAGE, forget=0, hardness=hardness),))
         errors = np.where(np.arange(8) == 2, 0.55, ERRORS).astype(np.float32)
-        hard, own = (wrong if which == name else None for name in ("hard", "own"))
+        hard, own = (wrong if which == name else np.zeros(8) for name in ("hard", "own"))
         after = culled(population, config, soft=errors, hard=hard, own=own)
         np.testing.assert_array_equal(weights(after), weights(population)[parents])
+
+
+def test_no_error_can_fall_without_the_standing_falling_too(population):
+    """Among members that are alike but for one error, the one with more of it gives way, whatever the other errors."""
+    config = replace(CONFIG, stages=(replace(STAGE, forget=0),))
+    for number in range(20):
+        errors = [np.full(8, value) for value in np.random.default_rng(number).random(3)]
+        errors[number % 3] = np.linspace(0.0, 0.98, 8)
+        after = culled(population, config, soft=errors[0], own=errors[1], hard=errors[2])
+        np.testing.assert_array_equal(weights(after), weights(population)[[0, 1, 2, 0, 4, 5, 6, 4]])
+
+
+def test_what_few_members_of_an_island_can_do_counts_for_more_if_they_share(population):
+    examples = np.array([[0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 1], [1, 1, 1, 0]] * 2, float)
+    for sharing, lost in ((0.0, 3), (3.0, 2)):
+        config = replace(CONFIG, stages=(replace(STAGE, forget=0, sharing=sharing),))
+        after = culled(population, config, soft=examples)
+        replaced = np.any(weights(after) != weights(population), axis=(1, 2))
+        assert replaced[lost] and np.sum(replaced[:4]) == 1
+
+
+def test_a_hard_stage_does_not_look_at_the_limits_of_the_task(population):
+    wrong = np.array([0, 1.0, 0, 0, 0, 0, 0, 0])
+    config = replace(CONFIG, stages=(replace(STAGE, forget=0, hardness=1.2, hard=True),))
+    np.testing.assert_array_equal(weights(culled(population, config, hard=wrong)), weights(culled(population, config)))
 
 
 def test_a_clone_forgets_whole_wires_as_many_as_it_is_told(population):
@@ -83,7 +109,7 @@ def test_an_island_without_progress_starts_anew_and_one_without_error_never_does
     errors = np.where(np.arange(8) < 4, ERRORS, 0).astype(np.float32)
     now, alive = population, []
     for step in (100, 200, 300):
-        now = culled(now, step=step, soft=errors)
+        now = culled(now, step=step, soft=errors, hard=np.where(np.arange(8) < 4, 1.0, 0.0))
         alive.append(list(now.members.island.stalled[[0, 4]]))
     assert alive == [[0, 0], [1, 0], [0, 0]]
     assert np.all(np.isinf(now.members.island.record[:4]))
@@ -106,6 +132,23 @@ def test_progress_gives_an_island_more_time(population):
     for step in range(1, 6):
         now = culled(now, step=100 * step, soft=(ERRORS - 0.015 * step).astype(np.float32))
         assert np.all(now.members.island.stalled == 0)
+
+
+def test_small_gains_add_up_to_progress(population):
+    now = population
+    for step in range(1, 8):
+        now = culled(now, step=100 * step, soft=(ERRORS - 0.006 * step).astype(np.float32))
+    assert np.all(now.members.step == population.members.step)  # no island began anew
+    np.testing.assert_array_equal(weights(now)[[1, 4]], weights(population)[[1, 4]])
+
+
+def test_an_island_with_a_member_that_is_perfect_as_a_program_stays(population):
+    hard = np.array([1.0, 1, 1, 1, 1, 1, 0, 1])
+    now = population
+    for step in (100, 200, 300, 400):
+        now = culled(now, step=step, hard=hard)
+    assert now.members.island.stalled[4] == 3
+    np.testing.assert_array_equal(weights(now)[4], weights(population)[4])
 
 
 def test_members_that_are_not_finite_are_the_worst(population):

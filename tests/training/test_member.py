@@ -102,6 +102,15 @@ def test_entropy_bonus_halves_and_the_penalty_comes_late():
     assert float(entropy_weight(off, jnp.int32(700))) == 0
 
 
+def test_in_a_hard_stage_the_bonus_stays_and_nothing_is_penalised():
+    values = hyper(
+        entropy_bonus=0.4, entropy_half_life=50.0, entropy_penalty=0.03, time_penalty=0.02, penalty_start=600.0
+    )
+    for step in (0, 50, 700):
+        assert float(entropy_weight(values, jnp.int32(step), hard=True)) == pytest.approx(-0.4)
+        assert float(time_weight(values, jnp.int32(step), hard=True)) == 0
+
+
 def test_time_costs_nothing_at_first():
     values = hyper(time_penalty=0.02, penalty_start=600.0)
     assert float(time_weight(values, jnp.int32(599))) == 0

@@ -20,15 +20,25 @@ from nram.machine.wiring import Wiring
 
 
 def run_circuit(
-    wiring: Wiring, renormalising: bool, clip: Array, weights: Array, registers: Array, memory: Array
+    wiring: Wiring,
+    renormalising: bool,
+    clip: Array,
+    weights: Array,
+    registers: Array,
+    memory: Array,
+    taken: Array | None = None,
 ) -> tuple[Array, Array]:
-    """New registers [R, M] and memory [M, M] from wire weights [wires, values]; `clip` is C1."""
-    return _circuit(wiring, renormalising, clip, weights, registers, memory)
+    """New registers [R, M] and memory [M, M] from wire weights [wires, values]; `clip` is C1.
+
+    With `taken`, wires mix values by those weights and pass gradients by `weights`: where the former are certain the
+    machine is the discrete one, and modules that are not in use yet still learn what they would be good for.
+    """
+    return _circuit(wiring, renormalising, clip, weights, weights if taken is None else taken, registers, memory)
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(0, 1))
-def _circuit(wiring, renormalising, clip, weights, registers, memory) -> Any:
-    new_registers, new_memory, _ = _forward(wiring, renormalising, weights, registers, memory)
+def _circuit(wiring, renormalising, clip, weights, taken, registers, memory) -> Any:
+    new_registers, new_memory, _ = _forward(wiring, renormalising, taken, registers, memory)
     return new_registers, new_memory
 
 
@@ -57,16 +67,16 @@ def _forward(wiring: Wiring, renormalising: bool, weights: Array, registers: Arr
             values.append(module.fuzzy(jnp, size).astype(registers.dtype))
     stacked = jnp.stack(values)
     new_registers = tidy(weights[wire:] @ stacked)
-    return new_registers, memory, (weights, stacked, calls)
+    return new_registers, memory, (stacked, calls)
 
 
-def _forward_keeping(wiring, renormalising, clip, weights, registers, memory):
-    new_registers, new_memory, kept = _forward(wiring, renormalising, weights, registers, memory)
-    return (new_registers, new_memory), (clip, kept)
+def _forward_keeping(wiring, renormalising, clip, weights, taken, registers, memory):
+    new_registers, new_memory, kept = _forward(wiring, renormalising, taken, registers, memory)
+    return (new_registers, new_memory), (clip, weights, kept)
 
 
 def _backward(wiring: Wiring, renormalising: bool, residuals, gradients):
-    clip, (weights, values, calls) = residuals
+    clip, weights, (values, calls) = residuals
     register_gradient, memory_gradient = gradients
     size = values.shape[-1]
 
@@ -97,7 +107,7 @@ def _backward(wiring: Wiring, renormalising: bool, residuals, gradients):
     stacked = jnp.stack(received)
     weight_gradient = stacked @ values.T
     register_gradient = weights[:, : wiring.registers].T @ stacked
-    return jnp.zeros_like(clip), weight_gradient, register_gradient, memory_gradient
+    return jnp.zeros_like(clip), weight_gradient, jnp.zeros_like(weights), register_gradient, memory_gradient
 
 
 _circuit.defvjp(_forward_keeping, _backward)

@@ -27,6 +27,7 @@ class Options(NamedTuple):
     clip: Array | float = jnp.inf  # C1, on gradients of activations; infinite switches it off
     epsilon: Array | float = 1e-6  # inside every logarithm
     renormalising: bool = True
+    hard: bool = False  # forwards every wire takes its most probable value; backwards it is soft
 
 
 class Episode(NamedTuple):
@@ -59,7 +60,8 @@ def soft_step(
     if options.renormalising:
         weights = renormalise(weights)
     clip = jnp.asarray(options.clip, flags.dtype)
-    registers, memory = run_circuit(wiring, options.renormalising, clip, weights, state.registers, state.memory)
+    taken = certain(jnp.argmax(decision.logits, axis=-1), wiring.values, flags.dtype) if options.hard else None
+    registers, memory = run_circuit(wiring, options.renormalising, clip, weights, state.registers, state.memory, taken)
     return SoftState(controller_state, registers, memory), decision.halt, entropy
 
 
@@ -85,7 +87,10 @@ def run_soft(
         state, running, output = carry
         state, halt, entropy = soft_step(ready, wiring, options, state)
         # p_t = f_t * prod (1 - f_i), and all that is left at the last step.
-        stop = jnp.where(step + 1 >= limit, 1.0, jax.nn.sigmoid(halt))
+        willing = jax.nn.sigmoid(halt)
+        if options.hard:
+            willing = willing + jax.lax.stop_gradient((halt >= 0) - willing)
+        stop = jnp.where(step + 1 >= limit, 1.0, willing)
         finish = running * stop
         output = output + jax.lax.stop_gradient(finish * state.memory)
         return (state, running * (1 - stop), output), (finish, observe(state.memory), entropy)

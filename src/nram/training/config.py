@@ -60,10 +60,12 @@ class StageConfig:
     population: int  # members trained side by side
     extra_memory: int = 0  # cells beyond the least that max_complexity needs
     step_slack: int = 8  # up to so many steps are added to T(n) at random, so that halting is learned
+    hard: bool = False  # forwards every wire takes its most probable value; only gradients see the others
     keep: int | None = None  # how many of the stage before are cloned; None: a quarter of the population
     cull: float = 0.0  # share of the members that clones of the best replace at every check
     forget: float = 1.0  # wires that such a clone draws anew, on average
     hardness: float = 4.0  # the larger, the better a member must fit before its discrete form counts in the culling
+    sharing: float = 0.0  # the larger, the more an example counts in the culling that few members of an island can do
     islands: int = 1  # groups of members that are culled and cloned each by itself
     patience: int = 0  # checks without progress after which an island starts anew; 0: never
     stop_at: int = 0  # end the stage once so many members are perfect on the validation set; 0: never
@@ -157,6 +159,14 @@ def problems_of(config: TrainConfig) -> list[str]:
             stage.max_complexity >= task.min_complexity,
             f"{where}.max_complexity is {stage.max_complexity}: {task.name} starts at {task.min_complexity}",
         )
+        need(
+            not stage.hard or machine.controller != "automaton",
+            f"{where}.hard: the states of the automaton are soft; take another controller",
+        )
+        need(
+            not stage.hard or config.loss == "expected",
+            f"{where}.hard: a machine that decides when to stop has nothing to average; take loss=expected",
+        )
         need(stage.steps >= 1, f"{where}.steps is {stage.steps}: at least 1 is needed")
         need(stage.population >= 1, f"{where}.population is {stage.population}: at least 1 is needed")
         if index == len(config.stages) - 1:
@@ -166,7 +176,8 @@ def problems_of(config: TrainConfig) -> list[str]:
             )
         need(0 <= stage.cull <= 0.5, f"{where}.cull is {stage.cull}: it must lie between 0 and 0.5")
         need(0 <= stage.forget < inf, f"{where}.forget is {stage.forget}: it must be finite and not negative")
-        need(0 <= stage.hardness < inf, f"{where}.hardness is {stage.hardness}: it must be finite and not negative")
+        need(1 < stage.hardness < inf, f"{where}.hardness is {stage.hardness}: it must be finite and above 1")
+        need(0 <= stage.sharing < inf, f"{where}.sharing is {stage.sharing}: it must be finite and not negative")
         island = stage.population // max(stage.islands, 1)
         need(
             stage.cull == 0 or stage.cull * island >= 1,

@@ -18,7 +18,7 @@ import numpy as np
 
 from nram.runtime import Device
 from nram.training.config import StageConfig, TrainConfig
-from nram.training.evaluation import Score, draw_trial, hard_score
+from nram.training.evaluation import Score, draw_trial, hard_results
 from nram.training.footprint import members_at_once
 from nram.training.kernels import Kernel, kernel_of
 from nram.training.member import Island, batch_outcomes, wiring_of
@@ -26,41 +26,50 @@ from nram.training.population import Population, init_population, mapped
 from nram.training.selection import jittered, validation_of
 
 PROGRESS = 0.01  # less is none
-BATCHES = 4  # of fresh examples, the same for all members
+EXAMPLES = 64  # fresh ones at least, the same for all members
+COMMON = 0.05  # added to the errors by which examples are weighted, so that what all members can do counts too
 _STREAM = 8_000_000  # of keys that no training step and no trial uses
 
 
 class Fit(NamedTuple):
-    """How members do under the step limits of training: as soft machines on fresh examples of the stage, of all its
-    complexities alike, and as discrete ones on the validation set, at up to twice the size."""
+    """How members do under the step limits of training: as they are trained, on fresh examples of the stage, of all its
+    complexities alike; and as discrete machines on the validation set, at up to twice the size."""
 
-    error: np.ndarray
-    loss: np.ndarray
-    hard: np.ndarray  # error
+    errors: np.ndarray  # [members, examples]
+    loss: np.ndarray  # [members]
+    hard: np.ndarray  # [members, instances] errors
+    exact: np.ndarray  # [members] share of instances
+
+    @property
+    def score(self) -> Score:
+        """The latter as a score; whether a member stops by itself does not count in it."""
+        return Score(np.mean(self.hard, axis=1), self.exact, np.zeros_like(self.exact))
 
 
 def compile_fit(config: TrainConfig, stage: StageConfig, devices: list[Device], kernel: Kernel | None = None):
     """A function (population, stage index, step) -> Fit."""
     shape = (kernel or kernel_of(config, stage, devices)).shape
+    batches = -(-EXAMPLES // config.batch)
     uniform = replace(config, curriculum=replace(config.curriculum, enabled=False))
 
     def one(hyper, controller, level, keys):
         batch = partial(batch_outcomes, uniform, stage, hyper, controller, level, kernel=shape)
         outcomes = jax.lax.map(batch, keys)
-        return jnp.mean(outcomes.error), jnp.mean(outcomes.loss)
+        return jnp.ravel(outcomes.error), jnp.mean(outcomes.loss)
 
     measure = mapped(one, devices, stage.population, members_at_once(config, stage, devices))
     instances, complexity = draw_trial(validation_of(config, stage))
     limits = config.step_limit(complexity) + np.arange(len(complexity)) % (stage.step_slack + 1)
-    discrete = mapped(partial(hard_score, config, instances=instances, limits=limits), devices, stage.population)
+    discrete = mapped(partial(hard_results, config, instances=instances, limits=limits), devices, stage.population)
 
     def fit(population: Population, stage_index: int, step: int) -> Fit:
         key = jax.random.fold_in(jax.random.fold_in(jax.random.key(config.seed), _STREAM + stage_index), step)
-        keys = jax.random.split(key, BATCHES)
-        everyone = jnp.broadcast_to(keys, (stage.population, BATCHES))
+        keys = jax.random.split(key, batches)
+        everyone = jnp.broadcast_to(keys, (stage.population, batches))
         members = population.members
-        error, loss = measure(population.hyper, members.controller, members.progress.level, everyone)
-        return Fit(np.asarray(error), np.asarray(loss), np.asarray(discrete(members.controller).error))
+        errors, loss = measure(population.hyper, members.controller, members.progress.level, everyone)
+        hard, exact = discrete(members.controller)
+        return Fit(np.asarray(errors), np.asarray(loss), np.asarray(hard), np.mean(exact, axis=1))
 
     return fit
 
@@ -71,26 +80,33 @@ def cull(
     """The population after a check: in every island the worst members are replaced, and an island that has made no
     progress for too long starts anew, unless it is the best.
 
-    What counts is the soft error at the size of training and, the more the smaller that is, the hard error at up to
-    twice the size, for one half under the limits of training, for the other under those of the task and twice those: a
-    member that has learned the examples by heart, or lives on being soft, gives way to one that goes further.
+    What counts is the error at the size of training; the smaller that is, also the hard error at up to twice the size;
+    the smaller that is, also that under the step limits of the task and twice those: a member that has learned the
+    examples by heart, or lives on being soft, gives way to one that goes further.
     """
     stage = config.stages[stage_index]
-    standing = fit.error + (fit.hard + score.error) / 2 * (1 - fit.error) ** stage.hardness
-    standing = np.where(np.isfinite(standing), standing, np.inf)
-    order = np.lexsort((np.where(np.isfinite(fit.loss), fit.loss, np.inf), standing))
-    members = jax.tree.map(np.asarray, population.members)
     island_of = np.arange(stage.population) * stage.islands // stage.population
+
+    def standings(errors: np.ndarray, hard: np.ndarray) -> np.ndarray:
+        later = hard if stage.hard else _before(hard, score.error, stage.hardness)
+        standing = _before(errors, later, stage.hardness)
+        return np.where(np.isfinite(standing), standing, np.inf)
+
+    standing = standings(np.mean(fit.errors, axis=1), np.mean(fit.hard, axis=1))
+    within = standings(*(_shared(errors, island_of, stage.sharing) for errors in (fit.errors, fit.hard)))
+    order = np.lexsort((np.where(np.isfinite(fit.loss), fit.loss, np.inf), within))
+    members = jax.tree.map(np.asarray, population.members)
     record, stalled = members.island.record.copy(), members.island.stalled.copy()
     places, fresh, worst = np.arange(stage.population), [], []
     for number in range(stage.islands):
         own = island_of == number
         ranked = order[own[order]]
-        best, former = standing[ranked[0]], record[ranked[0]]
+        best, former = np.min(standing[own]), record[ranked[0]]
         progress = best < former - PROGRESS
-        record[own] = min(best, former)
+        record[own] = best if progress else former  # so that small gains add up
         stalled[own] = 0 if progress or best == 0 else stalled[ranked[0]] + 1
-        if 0 < stage.patience <= stalled[ranked[0]] and best > np.min(standing):
+        stuck = 0 < stage.patience <= stalled[ranked[0]]
+        if stuck and best > np.min(standing) and np.all(score.exact[own] < 1):
             fresh.append(number)
             continue
         count = int(stage.cull * len(ranked))
@@ -110,6 +126,21 @@ def cull(
         anew = init_population(config, len(own), (stage_index, step, number))
         culled = jax.tree.map(partial(_put, own), culled, anew)
     return culled
+
+
+def _shared(errors: np.ndarray, island_of: np.ndarray, sharing: float) -> np.ndarray:
+    """Every member's mean error, where what few members of its island can do counts for more."""
+    means = np.empty(len(errors), errors.dtype)
+    for island in np.unique(island_of):
+        own = errors[island_of == island]
+        weights = (np.mean(own, axis=0) + COMMON) ** sharing
+        means[island_of == island] = own @ (weights / np.sum(weights))
+    return means
+
+
+def _before(error: np.ndarray, later: np.ndarray, hardness: float) -> np.ndarray:
+    """Both errors in one number, which neither can raise by falling: the later one counts once the first is small."""
+    return error + (1 - error) ** hardness / hardness * later
 
 
 def _put(places: np.ndarray, leaf: np.ndarray, new: Any) -> np.ndarray:

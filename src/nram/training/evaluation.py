@@ -16,7 +16,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from nram.machine import Controller, run_hard, run_soft
+from nram.machine import Controller, HardResult, run_hard, run_soft
 from nram.tasks import get_task
 from nram.tasks.base import Task, TracedInstance
 from nram.training.config import TrainConfig
@@ -86,9 +86,20 @@ def step_limits(task: Task, complexity: np.ndarray, limit: str) -> np.ndarray:
 
 def hard_score(config: TrainConfig, controller: Controller, instances: TracedInstance, limits: ArrayLike) -> Score:
     """Means over the instances of the discretised machine's error and exact match."""
-    run = partial(run_hard, controller, wiring_of(config.machine))
-    results = jax.vmap(run)(instances.input, jnp.asarray(limits))
+    results = _run_all(config, controller, instances, limits)
     return _score(results.memory, instances, _share(results.halted))
+
+
+def hard_results(
+    config: TrainConfig, controller: Controller, instances: TracedInstance, limits: ArrayLike
+) -> tuple[Array, Array]:
+    """The error of the discretised machine on each instance, and whether it is exact."""
+    return jax.vmap(compare)(_run_all(config, controller, instances, limits).memory, instances)
+
+
+def _run_all(config: TrainConfig, controller: Controller, instances: TracedInstance, limits: ArrayLike) -> HardResult:
+    run = partial(run_hard, controller, wiring_of(config.machine))
+    return jax.vmap(run)(instances.input, jnp.asarray(limits))
 
 
 def soft_score(

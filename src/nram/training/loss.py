@@ -7,6 +7,7 @@ from jax import Array
 
 from nram.machine import Controller, Options, Wiring, run_soft
 from nram.machine.distributions import limited_log
+from nram.machine.wiring import DOUBT
 from nram.tasks.base import TracedInstance
 
 
@@ -41,7 +42,8 @@ def soft_outcome(
 
     episode = run_soft(controller, wiring, instance.input, limit, steps, options, likelihood, dtype)
     if kind == "expected":
-        per_step = -jnp.sum(limited_log(episode.observed, options.epsilon) * share[None, :], axis=-1)
+        likelihoods = episode.observed + DOUBT if options.hard else episode.observed
+        per_step = -jnp.sum(limited_log(likelihoods, options.epsilon) * share[None, :], axis=-1)
         loss = jnp.sum(episode.finish * per_step)
     else:
         mixed = jnp.sum(episode.finish[:, None] * episode.observed, axis=0)

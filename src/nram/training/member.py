@@ -88,16 +88,21 @@ def init_member(config: TrainConfig, hyper: Hyper, key: Array) -> Member:
     return Member(controller, moments, jnp.int32(0), first_level(level), jnp.int32(0), island)
 
 
-def entropy_weight(hyper: Hyper, step: Array) -> Array:
+def entropy_weight(hyper: Hyper, step: Array, hard: bool = False) -> Array:
     """What the mean wire entropy is multiplied with in the cost: first a bonus (negative) that decays
-    exponentially, later the penalty of the paper's footnote."""
+    exponentially, later the penalty of the paper's footnote. In a hard stage the bonus stays: to be undecided costs
+    nothing where the most probable value is taken, and keeps the others in reach."""
+    if hard:
+        return -hyper.entropy_bonus
     bonus = hyper.entropy_bonus * 0.5 ** (step / hyper.entropy_half_life)
     return jnp.where(step >= hyper.penalty_start, hyper.entropy_penalty, 0.0) - bonus
 
 
-def time_weight(hyper: Hyper, step: Array) -> Array:
-    """What the share of steps used is multiplied with: nothing at first, later a penalty, so that a member
-    that has done its work halts instead of idling."""
+def time_weight(hyper: Hyper, step: Array, hard: bool = False) -> Array:
+    """What the share of steps used is multiplied with: nothing at first and in hard stages, later a penalty, so that
+    a member that has done its work halts instead of idling."""
+    if hard:
+        return jnp.zeros_like(hyper.time_penalty)
     return jnp.where(step >= hyper.penalty_start, hyper.time_penalty, 0.0)
 
 
@@ -136,7 +141,7 @@ def _outcomes(config: TrainConfig, stage: StageConfig, hyper: Hyper, controller:
         from nram.machine.fast.outcomes import outcomes
 
         return _judged(outcomes(kernel, controller, _kernel_batch(config, hyper, *batch)), instances)
-    wiring, options = wiring_of(config.machine), machine_options(config, hyper.clip_activations)
+    wiring, options = wiring_of(config.machine), machine_options(config, hyper.clip_activations, stage.hard)
 
     def one(instance, limit):
         return soft_outcome(
@@ -177,7 +182,7 @@ def cost_and_gradient(
 ) -> tuple[Array, Outcome, Any]:
     """What training minimises on a batch, how the batch went, and the gradient of the former
     with respect to the controller."""
-    weights = jnp.stack([jnp.float32(1), entropy_weight(hyper, step), time_weight(hyper, step)])
+    weights = jnp.stack([jnp.float32(1), entropy_weight(hyper, step, stage.hard), time_weight(hyper, step, stage.hard)])
 
     def total(outcomes: Outcome) -> Array:
         terms = (outcomes.loss, outcomes.entropy, outcomes.time)
@@ -201,8 +206,8 @@ def cost_and_gradient(
     return total(outcomes), outcomes, gradient
 
 
-def machine_options(config: TrainConfig, clip: Array | float = jnp.inf) -> Options:
-    return Options(clip=clip, epsilon=config.epsilon, renormalising=config.machine.renormalise)
+def machine_options(config: TrainConfig, clip: Array | float = jnp.inf, hard: bool = False) -> Options:
+    return Options(clip=clip, epsilon=config.epsilon, renormalising=config.machine.renormalise, hard=hard)
 
 
 def train_step(

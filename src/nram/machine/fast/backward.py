@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nram.machine.fast.block import ENTROPY, LOSS, TIME, Block
 from nram.machine.fast.lanes import Value
+from nram.machine.fast.vector_math import logistic
 
 
 class BackwardPass:
@@ -29,10 +30,12 @@ class BackwardPass:
         to_finish = to.divide(to.mul(self.block.seeds[TIME], number), self.block.limit)
         to_finish = to.add(to_finish, self._observe_back(record, finish, cost))
         rest = to.sub(to.number(1.0), stop)
-        slope = to.mul(to.mul(to.mul(running, to.sub(to_finish, to_running)), stop), rest)
         forced = to.at.fcmp_ordered(">=", number, self.block.limit)
         logits = self.block.network.unit(places, shape.layers[2].gradient)
         halt = to.row(logits, shape.wiring.logits, self.block.network.stride)
+        willing = logistic(to, to.load(halt)) if shape.hard else stop
+        slope = to.mul(to.mul(running, to.sub(to_finish, to_running)), willing)
+        slope = to.mul(slope, to.sub(to.number(1.0), willing))
         to.store(to.choose(forced, to.number(0.0), slope), halt)
         counted = to.at.fcmp_ordered("<=", number, self.block.limit)
         share = to.divide(self.block.seeds[ENTROPY], to.mul(self.block.limit, to.number(float(shape.wiring.wires))))
@@ -51,8 +54,9 @@ class BackwardPass:
                 slope = to.load(own["mixed"], c)
                 to.store(to.mul(finish, slope), own["output_gradient"], c)
                 return [to.fma(slope, seen, held[0])]
-            slope = to.at.fneg(to.divide(to.mul(factor, to.load(own["shares"], c)), seen))
-            to.store(to.choose(to.above(seen, self.block.epsilon), slope, nothing), own["output_gradient"], c)
+            likelihood = self.block.likelihood(seen)
+            slope = to.at.fneg(to.divide(to.mul(factor, to.load(own["shares"], c)), likelihood))
+            to.store(to.choose(to.above(likelihood, self.block.epsilon), slope, nothing), own["output_gradient"], c)
             return held
 
         to_finish = to.repeat(shape.size, cell, [nothing])[0]

@@ -15,6 +15,7 @@ from nram.machine.fast.lanes import I64, POINTER, VOID, Lanes, Value
 from nram.machine.fast.mixing import Mixing, Wire
 from nram.machine.fast.networks import Network, Places
 from nram.machine.fast.shape import KernelShape
+from nram.machine.wiring import DOUBT
 
 PARAMETERS = 6  # weight and bias of three layers
 INPUTS = ("order", "memory", "wanted", "shares", "limits", "seeds", "options")
@@ -103,6 +104,11 @@ class Block:
 
     def clear(self, place: Value, count: int) -> None:
         self.network.clear(place, count)
+
+    def likelihood(self, seen: Value) -> Value:
+        """What the loss takes the logarithm of."""
+        to = self.to
+        return to.add(seen, to.number(DOUBT)) if self.shape.hard else seen
 
     def options(self) -> Value:
         return self.to.place(self.buffers["options"], LOG_EPSILON)

@@ -35,6 +35,7 @@ def kernel_shape(
     batch: int,
     renormalising: bool,
     loss: Literal["expected", "average"],
+    hard: bool = False,
     precision: Precision = "float32",
 ) -> KernelShape:
     """What the kernel for a batch of examples is made for; raises `NoKernel` where there is none."""
@@ -52,6 +53,7 @@ def kernel_shape(
         renormalising=renormalising,
         loss=loss,
         gradient=True,
+        hard=hard,
         vectors=_vectors(precision),
     )
 

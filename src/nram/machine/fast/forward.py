@@ -111,7 +111,10 @@ class ForwardPass:
         number = to.spread(to.at.sitofp(to.at.add(step, to.index(1)), to.scalar))
         halt = to.load(to.row(logits, shape.wiring.logits, self.block.network.stride))
         forced = to.at.fcmp_ordered(">=", number, self.block.limit)
-        stop = to.choose(forced, to.number(1.0), logistic(to, halt))
+        willing = logistic(to, halt)
+        if shape.hard:
+            willing = to.choose(to.above(to.number(0.0), halt), to.number(0.0), to.number(1.0))
+        stop = to.choose(forced, to.number(1.0), willing)
         finish = to.mul(running, stop)
         cost = self._observe(step, record, finish)
         for place, value in enumerate((running, stop, finish, cost)):
@@ -160,7 +163,7 @@ class ForwardPass:
             if shape.loss == "average":
                 to.store(to.fma(finish, seen, to.load(own["mixed"], c)), own["mixed"], c)
                 return held
-            log = logarithm(to, to.at_least(seen, self.block.epsilon))
+            log = logarithm(to, to.at_least(self.block.likelihood(seen), self.block.epsilon))
             return [to.sub(held[0], to.mul(log, to.load(own["shares"], c)))]
 
         cost = to.repeat(shape.size, cell, [to.number(0.0)])[0]

@@ -35,7 +35,10 @@ class Mixing:
         self.shape = shape
 
     def choose(self, wires: list[Wire], length: Value, log_epsilon: Value) -> Value:
-        """Softmaxes of wires of the same length, side by side; returns the sum of their entropies."""
+        """Softmaxes of wires of the same length, side by side; returns the sum of their entropies.
+
+        A hard machine takes the most probable value of each for certain, the first among equals.
+        """
         to, nothing = self.to, self.to.number(0.0)
 
         def largest(v: Value, tops: list[Value]) -> list[Value]:
@@ -58,15 +61,26 @@ class Mixing:
             to.store(norm, wire.norm)
 
         def scale(v: Value, sums: list[Value]) -> list[Value]:
-            results = []
-            for wire, norm, factor, total in zip(wires, norms, factors, sums, strict=True):
+            entropies, taken = [], []
+            for wire, top, norm, factor, total, given in zip(
+                wires, tops, norms, factors, sums[: len(wires)], sums[len(wires) :], strict=True
+            ):
                 weight = to.mul(to.load(wire.weights, v), factor)
-                to.store(weight, wire.weights, v)
-                log = to.at_least(to.sub(self._logit(wire, v), norm), log_epsilon)
-                results.append(to.fma(weight, log, total))
-            return results
+                logit = self._logit(wire, v)
+                if self.shape.hard:
+                    first = to.sub(to.number(1.0), given)
+                    choice = to.choose(to.above(top, logit), nothing, first)
+                    to.store(choice, wire.weights, v)
+                    taken.append(to.add(given, choice))
+                else:
+                    to.store(weight, wire.weights, v)
+                    taken.append(given)
+                log = to.at_least(to.sub(logit, norm), log_epsilon)
+                entropies.append(to.fma(weight, log, total))
+            return [*entropies, *taken]
 
-        return to.at.fneg(to.total(to.repeat(length, scale, [nothing] * len(wires))))
+        sums = to.repeat(length, scale, [nothing] * (2 * len(wires)))
+        return to.at.fneg(to.total(sums[: len(wires)]))
 
     def choose_back(
         self, wires: list[Wire], length: Value, gradients: list[Value], to_entropy: Value, log_epsilon: Value
@@ -84,6 +98,8 @@ class Mixing:
                 slope = to.choose(above, to.add(log, to.number(1.0)), log_epsilon)  # of w log(max(w, epsilon))
                 whole = to.fma(minus, slope, to.load(gradient, v))
                 to.store(whole, gradient, v)
+                if self.shape.hard:  # backwards the wires are soft: this wire now, and its values later
+                    to.store(exponential(to, log), wire.weights, v)
                 results.append(to.fma(to.load(wire.weights, v), whole, total))
             return results
 

@@ -65,6 +65,7 @@ class KernelShape:
     renormalising: bool
     loss: Literal["expected", "average"]
     gradient: bool  # whether there is a backward pass
+    hard: bool  # whether, forwards, every wire takes its most probable value and halting is a decision
     vectors: Vectors
 
     def with_gradient(self, gradient: bool) -> KernelShape:

@@ -26,11 +26,14 @@ def warp_shape(
     batch: int,
     renormalising: bool,
     loss: Literal["expected", "average"],
+    hard: bool = False,
     precision: Precision = "float32",
     platform: Literal["cpu", "gpu"] = "gpu",
 ) -> WarpShape:
     """What the kernel for a batch of examples is made for; raises `NoKernel` where there is none."""
     check_circuit(wiring)
+    if hard:
+        raise NoKernel("the kernels for GPUs have no hard forward pass")
     if size > LARGEST_SIZE:
         raise NoKernel(f"the kernels for GPUs are for memories of up to {LARGEST_SIZE} cells")
     states = states if controller == "automaton" else 0
