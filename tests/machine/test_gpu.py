@@ -31,6 +31,7 @@ class WarpCase(Case):
             steps=self.steps,
             batch=self.batch,
             platform="cpu",
+            hard=self.hard,
             **chosen,
         )
         return replace(shape, warps=self.warps or shape.warps, gathered=self.gathered)
@@ -52,10 +53,14 @@ CASES = [
     WarpCase(4, TWO_COLUMNS, size=41, steps=2, batch=3, clip=0.05, registers=1),
     WarpCase(10, MUCH_MEMORY, registers=3, size=6, batch=4, clip=0.05, gathered=8),
     WarpCase(5, ("WRITE", "READ", "WRITE", "MAX"), registers=3, size=32, clip=0.01, loss="average"),
+    WarpCase(11, MODULE_NAMES, size=5, batch=7, clip=0.05, hard=True),
+    WarpCase(12, ("READ", "ADD", "WRITE"), "lstm", registers=4, size=6, steps=5, batch=9, hard=True, halt_bias=0.5),
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.kind} M{case.size} x{len(case.modules)}")
+@pytest.mark.parametrize(
+    "case", CASES, ids=lambda case: f"{case.kind} M{case.size} x{len(case.modules)}{' hard' * case.hard}"
+)
 def test_in_float64_outcomes_and_gradient_are_those_of_the_plain_path(case, make, float64, quick_jit):
     controller, inputs = make(case)
     expected, expected_gradient = plain(case, controller, inputs, quick_jit)

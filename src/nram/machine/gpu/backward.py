@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from nram.machine.gpu.episode import Episode, Example
-from nram.machine.gpu.forward import COST, FINISH, RUNNING, STOP
+from nram.machine.gpu.forward import COST, FINISH, RUNNING, STOP, decided
 from nram.machine.gpu.frame import ENTROPY, LOSS, TIME
 from nram.machine.gpu.fuzzy import TapesBack
 from nram.machine.gpu.shape import LANES
@@ -91,7 +91,7 @@ class BackwardPass:
     def _slope(self, number: int, seen: Value | None = None) -> Value:
         """Of the loss, by what it takes the logarithm of."""
         to = self.to
-        seen = self.mixed[number] if seen is None else seen
+        seen = self.mixed[number] if seen is None else self.episode.likelihood(seen)
         slope = to.at.fneg(to.divide(to.mul(self.seeds[LOSS], self.example.shares[number]), seen))
         return to.choose(to.above(seen, self.episode.epsilon), slope, to.nothing)
 
@@ -111,10 +111,12 @@ class BackwardPass:
         to_finish = to.add(to_finish, self._observe_back(kept))
         episode.wires.restore(kept.weights, kept.values)
         to.sync()
-        running, stop = kept.halting[RUNNING], kept.halting[STOP]
-        left = to.sub(to.number(1.0), stop)
-        slope = to.mul(to.mul(to.mul(running, to.sub(to_finish, to_running)), stop), left)
+        running, willing = kept.halting[RUNNING], kept.halting[STOP]
         forced = to.at.fcmp_ordered(">=", number, self.example.limit)
+        slope = to.mul(to.mul(running, to.sub(to_finish, to_running)), willing)
+        slope = to.mul(slope, to.sub(to.number(1.0), willing))
+        stop = to.choose(forced, to.number(1.0), decided(to, willing)) if shape.hard else willing
+        left = to.sub(to.number(1.0), stop)
         to_halt = to.choose(forced, to.nothing, slope)
         counted = to.at.fcmp_ordered("<=", number, self.example.limit)
         share = to.divide(self.seeds[ENTROPY], to.mul(self.example.limit, to.number(float(shape.wiring.wires))))

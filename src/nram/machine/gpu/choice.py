@@ -32,8 +32,6 @@ def warp_shape(
 ) -> WarpShape:
     """What the kernel for a batch of examples is made for; raises `NoKernel` where there is none."""
     check_circuit(wiring)
-    if hard:
-        raise NoKernel("the kernels for GPUs have no hard forward pass")
     if size > LARGEST_SIZE:
         raise NoKernel(f"the kernels for GPUs are for memories of up to {LARGEST_SIZE} cells")
     states = states if controller == "automaton" else 0
@@ -52,6 +50,7 @@ def warp_shape(
         renormalising=renormalising,
         loss=loss,
         gradient=True,
+        hard=hard,
         platform=platform,
     )
     fitting = [warps for warps in range(1, min(MOST_WARPS, batch) + 1) if _gathered(replace(shape, warps=warps))]

@@ -11,6 +11,7 @@ from nram.machine.gpu.networks import Network
 from nram.machine.gpu.shape import LANES
 from nram.machine.gpu.warps import I32, Columns, Value
 from nram.machine.gpu.wires import Wires
+from nram.machine.wiring import DOUBT
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,10 @@ class Episode:
     def number(self, step: Value) -> Value:
         """Steps are counted from 1."""
         return self.to.spread(self.to.at.sitofp(self.to.at.add(step, self.to.index(1)), self.to.scalar))
+
+    def likelihood(self, seen: Value) -> Value:
+        """What the loss takes the logarithm of."""
+        return self.to.add(seen, self.to.number(DOUBT)) if self.shape.hard else seen
 
     def version(self, step: Value, writes: int) -> Value:
         """The tape in step t after so many WRITEs, in global memory."""

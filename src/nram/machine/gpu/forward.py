@@ -5,10 +5,15 @@ from __future__ import annotations
 from nram.machine.gpu.arrangement import QUAD
 from nram.machine.gpu.episode import Episode, Example
 from nram.machine.gpu.shape import LANES
-from nram.machine.gpu.warps import Columns, Value
+from nram.machine.gpu.warps import Columns, Value, Warps
 
-RUNNING, STOP, FINISH, COST = range(4)  # places of a record's `halting`
+RUNNING, STOP, FINISH, COST = range(4)  # places of a record's `halting`; a hard machine keeps its will to stop
 AT_ONCE = 6  # steps whose WRITEs are read at the same time for the prediction
+
+
+def decided(to: Warps, willing: Value) -> Value:
+    """Whether a hard machine stops that is so willing to."""
+    return to.choose(to.above(to.number(0.5), willing), to.nothing, to.number(1.0))
 
 
 class ForwardPass:
@@ -75,10 +80,14 @@ class ForwardPass:
         uncertain = episode.wires.choose()
         if shape.gradient:
             episode.wires.keep(episode.part(record, "weights"))
+        if shape.hard:
+            to.sync()
+            episode.wires.harden()  # after the record: backwards the wires are soft
         registers = self._circuit(step, registers, tape, record)
         number = episode.number(step)
         forced = to.at.fcmp_ordered(">=", number, self.example.limit)
-        stop = to.choose(forced, to.number(1.0), to.logistic(halt))
+        willing = to.logistic(halt)
+        stop = to.choose(forced, to.number(1.0), decided(to, willing) if shape.hard else willing)
         finish = to.mul(running, stop)
         to.sync()
         seen = [
@@ -92,7 +101,7 @@ class ForwardPass:
             cost = self._cost(seen)
         if shape.gradient:
             to.store_columns(seen, episode.part(record, "seen"))
-        for place, value in enumerate((running, stop, finish, cost)):
+        for place, value in enumerate((running, willing if shape.hard else stop, finish, cost)):
             to.store_uniform(value, episode.part(record, "halting"), place)
         counted = to.at.fcmp_ordered("<=", number, self.example.limit)
         mean = to.mul(uncertain, to.number(1.0 / shape.wiring.wires))
@@ -129,7 +138,7 @@ class ForwardPass:
         """The negative log-likelihood of what is expected."""
         to, terms = self.to, []
         for own, share in zip(seen, self.example.shares, strict=True):
-            log = to.logarithm(to.at_least(own, self.episode.epsilon))
+            log = to.logarithm(to.at_least(self.episode.likelihood(own), self.episode.epsilon))
             terms.append(to.mul(log, share))
         return to.at.fneg(to.total(terms))
 

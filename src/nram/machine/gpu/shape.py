@@ -89,6 +89,7 @@ class WarpShape:
     renormalising: bool
     loss: Literal["expected", "average"]
     gradient: bool  # whether there is a backward pass
+    hard: bool  # whether, forwards, every wire takes its most probable value and halting is a decision
     platform: Literal["cpu", "gpu"] = "gpu"  # a CPU runs the same code for tests, and slowly
     warps: int = 1  # of a block
     gathered: int = MOST_GATHERED  # wires whose gradients wait in shared memory for those of their weights; by eights

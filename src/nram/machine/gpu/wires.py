@@ -56,6 +56,24 @@ class Wires:
         to.sync()
         return to.at.fneg(to.total([uncertain]))
 
+    def harden(self) -> None:
+        """Put certainty on the most probable value of every wire, the first among equals."""
+        to, one = self.to, self.to.number(1.0)
+        for group in range(self.shape.wire_groups):
+            start, length = self._halves(to.load_whole(self.table, group * LANES))
+            weights = self._load(start, self._longest(group))
+            there = [to.at.icmp_signed("<", to.whole(number), length) for number in range(len(weights))]
+            own = [to.choose(exists, weight, to.nothing) for exists, weight in zip(there, weights, strict=True)]
+            top = own[0]
+            for weight in own[1:]:
+                top = to.at_least(weight, top)
+            certain, given = [], to.nothing
+            for weight in own:
+                certain.append(to.choose(to.above(top, weight), to.nothing, to.sub(one, given)))
+                given = to.add(given, certain[-1])
+            self._store(certain, start, there)
+        to.sync()
+
     def _longest(self, group: int) -> int:
         """Of the wires that the lanes have at the same time."""
         slots = self.arrangement.slots[group * LANES : (group + 1) * LANES]
