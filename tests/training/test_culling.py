@@ -176,6 +176,8 @@ def test_members_are_measured_on_the_same_fresh_examples(population):
     ("change", "message"),
     [
         ({"cull": 0.6}, "stages.0.cull is 0.6"),
+        ({"hardness": 1.0}, "stages.0.hardness is 1.0: it must be finite and above 1"),
+        ({"sharing": -1.0}, "stages.0.sharing is -1.0"),
         ({"islands": 3}, "stages.0.islands is 3: it must divide the population of 8"),
         ({"islands": 0}, "stages.0.islands is 0"),
         ({"forget": -1.0}, "stages.0.forget is -1"),

@@ -1,5 +1,8 @@
 """Between stages the best go on, and their clones stay within the ranges."""
 
+from dataclasses import replace
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,7 +13,7 @@ from nram.training.config import MachineConfig, StageConfig, TrainConfig
 from nram.training.curriculum import Progress
 from nram.training.evaluation import LIMITS, Score, Trial, _share, draw_trial, step_limits
 from nram.training.population import Population, init_population
-from nram.training.selection import clone_best, ranking
+from nram.training.selection import CRISP, clone_best, ranking
 
 CONFIG = TrainConfig(
     "access",
@@ -52,6 +55,21 @@ def test_the_best_are_cloned_in_turn_with_their_weights_and_first_with_their_own
     assert np.all((rate >= np.float32(low)) & (rate <= np.float32(high)))
     np.testing.assert_array_equal(clones.members.progress.level, np.asarray(population.members.progress.level)[parents])
     assert np.all(clones.members.progress.error == 1)
+
+
+def test_what_a_hard_stage_left_undecided_is_made_crisp_for_a_soft_one(population):
+    score = Score(np.zeros(6), np.ones(6), np.ones(6))
+    kinds = {}
+    for former, latter in ((False, False), (True, True), (True, False)):
+        stages = (replace(CONFIG.stages[0], hard=former), replace(CONFIG.stages[1], hard=latter))
+        clones: Any = clone_best(replace(CONFIG, stages=stages), 1, population, score).members.controller
+        kinds[former, latter] = clones
+    for name in ("weight", "bias"):
+        soft, hard, crisp = (np.asarray(getattr(clones.output, name)) for clones in kinds.values())
+        np.testing.assert_array_equal(hard, soft)
+        np.testing.assert_array_equal(crisp, CRISP * soft)
+    for soft, crisp in zip(*(jax.tree.leaves(clones.hidden) for clones in list(kinds.values())[1:]), strict=True):
+        np.testing.assert_array_equal(soft, crisp)
 
 
 def test_cloning_is_the_same_every_time(population):

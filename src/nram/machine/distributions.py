@@ -4,6 +4,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+DOUBT = 0.1  # added to the likelihoods of a hard machine, which are 0 or 1, so that they have a logarithm
+
 
 @jax.custom_vjp
 def renormalise(x: Array) -> Array:

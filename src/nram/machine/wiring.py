@@ -14,7 +14,6 @@ import numpy as np
 from nram.modules import Module
 
 UNREACHABLE = -1e9  # the logit of a place that does not exist: exp of it is exactly 0
-DOUBT = 0.1  # added to the likelihoods of a hard machine, which are 0 or 1, so that they have a logarithm
 
 
 @dataclass(frozen=True)

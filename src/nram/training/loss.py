@@ -6,8 +6,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from nram.machine import Controller, Options, Wiring, run_soft
-from nram.machine.distributions import limited_log
-from nram.machine.wiring import DOUBT
+from nram.machine.distributions import DOUBT, limited_log
 from nram.tasks.base import TracedInstance
 
 

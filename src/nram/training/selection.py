@@ -2,7 +2,9 @@
 
 import random
 from functools import partial
+from typing import Any
 
+import equinox as eqx
 import jax
 import numpy as np
 
@@ -12,6 +14,8 @@ from nram.training.config import HyperConfig, StageConfig, TrainConfig
 from nram.training.evaluation import Score, Trial, draw_trial, hard_score, step_limits
 from nram.training.member import Hyper
 from nram.training.population import Population, mapped
+
+CRISP = 20.0  # what the logits of a hard stage are multiplied with: 0.5 against 0.3 becomes certain
 
 
 def validation_of(config: TrainConfig, stage: StageConfig) -> Trial:
@@ -46,8 +50,9 @@ def ranking(population: Population, score: Score) -> np.ndarray:
 
 def clone_best(config: TrainConfig, stage_index: int, population: Population, score: Score) -> Population:
     """The population of a stage: the best members of the one before, in turn, each first as it is and
-    then with jittered hyperparameters. Levels are kept; the count of the error begins anew."""
-    stage = config.stages[stage_index]
+    then with jittered hyperparameters. Levels are kept; the count of the error begins anew. What a hard stage left
+    undecided is made crisp for a soft one, in which it would count."""
+    stage, former = config.stages[stage_index], config.stages[stage_index - 1]
     order = ranking(population, score)[: stage.kept]
     places = np.arange(stage.population) % len(order)
     chosen = jax.tree.map(lambda leaf: np.asarray(leaf)[order[places]], population)
@@ -57,7 +62,14 @@ def clone_best(config: TrainConfig, stage_index: int, population: Population, sc
     island = chosen.members.island._replace(
         record=np.full(stage.population, np.inf, np.float32), stalled=np.zeros(stage.population, np.int32)
     )
-    return Population(chosen.members._replace(progress=progress, island=island), hyper)
+    controller = chosen.members.controller
+    if former.hard and not stage.hard:
+        controller = eqx.tree_at(lambda network: network.output, controller, replace_fn=_crisp)
+    return Population(chosen.members._replace(controller=controller, progress=progress, island=island), hyper)
+
+
+def _crisp(layer: Any) -> Any:
+    return jax.tree.map(lambda leaf: CRISP * leaf, layer)
 
 
 def jittered(ranges: HyperConfig, hyper: Hyper, original: np.ndarray, factor: float, seed: str) -> Hyper:

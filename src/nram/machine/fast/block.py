@@ -10,12 +10,12 @@ from contextlib import contextmanager
 
 from llvmlite import ir
 
+from nram.machine.distributions import DOUBT
 from nram.machine.fast.fuzzy import Fuzzy
 from nram.machine.fast.lanes import I64, POINTER, VOID, Lanes, Value
 from nram.machine.fast.mixing import Mixing, Wire
 from nram.machine.fast.networks import Network, Places
 from nram.machine.fast.shape import KernelShape
-from nram.machine.wiring import DOUBT
 
 PARAMETERS = 6  # weight and bias of three layers
 INPUTS = ("order", "memory", "wanted", "shares", "limits", "seeds", "options")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from nram.machine.distributions import DOUBT
 from nram.machine.gpu.cells import CellNetwork
 from nram.machine.gpu.frame import CLIP, EPSILON, Frame
 from nram.machine.gpu.fuzzy import Fuzzy, Tapes
@@ -11,7 +12,6 @@ from nram.machine.gpu.networks import Network
 from nram.machine.gpu.shape import LANES
 from nram.machine.gpu.warps import I32, Columns, Value
 from nram.machine.gpu.wires import Wires
-from nram.machine.wiring import DOUBT
 
 
 @dataclass(frozen=True)
