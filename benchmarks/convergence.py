@@ -71,7 +71,7 @@ def starting_members(task: str, overrides: list[str], count: int, steps: int | N
     import numpy as np
 
     from nram.runtime import device_name, prepare_devices
-    from nram.training.culling import BATCHES, compile_fit
+    from nram.training.culling import compile_fit
     from nram.training.population import compile_training, init_population, stage_keys
     from nram.training.selection import compile_validation
     from nram.training.settings import load_config
@@ -87,15 +87,15 @@ def starting_members(task: str, overrides: list[str], count: int, steps: int | N
     population, keys = init_population(config, count), stage_keys(config, 0)
     for first in range(0, stage.steps, CHUNK):
         population, _ = advance(population, keys, first, min(CHUNK, stage.steps - first))
-    errors = np.max([fit(population, 0, stage.steps + number).error for number in range(FITS)], axis=0)
+    errors = np.concatenate([fit(population, 0, stage.steps + number).errors for number in range(FITS)], axis=1)
     hard = compile_validation(config, stage, devices)(population).exact == 1.0
     return {
         "task": task,
         "settings": overrides,
         "steps": stage.steps,
         "n": stage.max_complexity,
-        "fresh_examples": FITS * BATCHES * config.batch,
-        "soft": share(int(np.sum(errors == 0)), count),
+        "fresh_examples": errors.shape[1],
+        "soft": share(int(np.sum(np.all(errors == 0, axis=1))), count),
         "hard": share(int(np.sum(hard)), count),
         "seconds": round(time.monotonic() - began, 1),
         "device": device_name(devices),

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+import equinox as eqx
 import jax
 import numpy as np
 import pytest
@@ -105,6 +106,27 @@ def test_a_clone_forgets_whole_wires_as_many_as_it_is_told(population):
     assert changed_wires(population, culled(population, every), 1, 2) == list(range(len(LENGTHS)))
 
 
+def test_a_clone_wavers_in_some_wires_and_keeps_its_first_choice(population):
+    sharp = population._replace(members=population.members._replace(controller=_sharper(population)))
+    config = replace(CONFIG, stages=(replace(STAGE, forget=0, waver=0.5),))
+    counts, wires = [], np.repeat(np.arange(len(LENGTHS)), LENGTHS)
+    for step in range(100):
+        after = culled(sharp, config, step)
+        changed = changed_wires(sharp, after, 1, 2)
+        counts.append(len(changed))
+        parent, clone = weights(sharp)[1][:, : sum(LENGTHS)], weights(after)[2][:, : sum(LENGTHS)]
+        for wire in changed:
+            ratio = clone[:, wires == wire] / parent[:, wires == wire]
+            np.testing.assert_allclose(ratio, ratio[0, 0], rtol=1e-4)
+            assert 0 <= ratio[0, 0] < 1 and np.std(clone[:, wires == wire]) <= 1 / np.sqrt(MACHINE.hidden)
+    assert min(counts) >= 1 and max(counts) > len(LENGTHS) / 2
+
+
+def _sharper(population: Population) -> Any:
+    controller: Any = population.members.controller
+    return eqx.tree_at(lambda network: network.output.weight, controller, 50 * np.asarray(controller.output.weight))
+
+
 def test_an_island_without_progress_starts_anew_and_one_without_error_never_does(population):
     errors = np.where(np.arange(8) < 4, ERRORS, 0).astype(np.float32)
     now, alive = population, []
@@ -177,6 +199,7 @@ def test_members_are_measured_on_the_same_fresh_examples(population):
     [
         ({"cull": 0.6}, "stages.0.cull is 0.6"),
         ({"hardness": 1.0}, "stages.0.hardness is 1.0: it must be finite and above 1"),
+        ({"waver": 1.5}, "stages.0.waver is 1.5"),
         ({"sharing": -1.0}, "stages.0.sharing is -1.0"),
         ({"islands": 3}, "stages.0.islands is 3: it must divide the population of 8"),
         ({"islands": 0}, "stages.0.islands is 0"),

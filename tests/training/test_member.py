@@ -1,5 +1,6 @@
 """One training step: each of the paper's techniques does what it says, and none can spread a NaN."""
 
+from dataclasses import replace
 from functools import partial
 
 import jax
@@ -9,7 +10,7 @@ import optax
 import pytest
 
 from nram.training.config import HyperConfig, MachineConfig, StageConfig, TrainConfig
-from nram.training.member import Hyper, batch_outcomes, entropy_weight, init_member, time_weight, train_step
+from nram.training.member import Hyper, batch_outcomes, draw_batch, entropy_weight, init_member, time_weight, train_step
 from nram.training.population import compile_training, init_population, stage_keys
 from nram.training.ranges import Range
 
@@ -109,6 +110,14 @@ def test_in_a_hard_stage_the_bonus_stays_and_nothing_is_penalised():
     for step in (0, 50, 700):
         assert float(entropy_weight(values, jnp.int32(step), hard=True)) == pytest.approx(-0.4)
         assert float(time_weight(values, jnp.int32(step), hard=True)) == 0
+
+
+def test_steps_are_added_to_the_limit_for_all_examples_and_then_at_random():
+    config = replace(small(), steps_per_item=2, batch=64)
+    stage = replace(STAGE, extra_steps=3, step_slack=2)
+    _, limits = draw_batch(config, stage, jnp.int32(2), jax.random.key(0))
+    assert set(np.asarray(limits).tolist()) == {2 * n + 3 + 3 + slack for n in (1, 2) for slack in (0, 1, 2)}
+    assert config.loop_steps(stage) == 2 * 2 + 3 + 3 + 2
 
 
 def test_time_costs_nothing_at_first():

@@ -59,11 +59,13 @@ class StageConfig:
     steps: int  # of training, a batch each
     population: int  # members trained side by side
     extra_memory: int = 0  # cells beyond the least that max_complexity needs
-    step_slack: int = 8  # up to so many steps are added to T(n) at random, so that halting is learned
+    extra_steps: int = 0  # added to T(n)
+    step_slack: int = 8  # up to so many steps are added besides, at random, so that halting is learned
     hard: bool = False  # forwards every wire takes its most probable value; only gradients see the others
     keep: int | None = None  # how many of the stage before are cloned; None: a quarter of the population
     cull: float = 0.0  # share of the members that clones of the best replace at every check
     forget: float = 1.0  # wires that such a clone draws anew, on average
+    waver: float = 0.0  # up to this share of its wires such a clone makes undecided, keeping their first choice
     hardness: float = 4.0  # the larger, the better a member must fit before its discrete form counts in the culling
     sharing: float = 0.0  # the larger, the more an example counts in the culling that few members of an island can do
     islands: int = 1  # groups of members that are culled and cloned each by itself
@@ -111,7 +113,7 @@ class TrainConfig:
 
     def loop_steps(self, stage: StageConfig) -> int:
         """The length of the compiled loop over time."""
-        return self.step_limit(stage.max_complexity) + stage.step_slack
+        return self.step_limit(stage.max_complexity) + stage.extra_steps + stage.step_slack
 
 
 EXAMINED = 4  # members examined for perfection, at a check of the last stage and at the end
@@ -177,6 +179,7 @@ def problems_of(config: TrainConfig) -> list[str]:
         need(0 <= stage.cull <= 0.5, f"{where}.cull is {stage.cull}: it must lie between 0 and 0.5")
         need(0 <= stage.forget < inf, f"{where}.forget is {stage.forget}: it must be finite and not negative")
         need(1 < stage.hardness < inf, f"{where}.hardness is {stage.hardness}: it must be finite and above 1")
+        need(0 <= stage.waver <= 1, f"{where}.waver is {stage.waver}: it must lie between 0 and 1")
         need(0 <= stage.sharing < inf, f"{where}.sharing is {stage.sharing}: it must be finite and not negative")
         island = stage.population // max(stage.islands, 1)
         need(
@@ -195,5 +198,6 @@ def problems_of(config: TrainConfig) -> list[str]:
         need(stage.stop_at >= 0, f"{where}.stop_at is {stage.stop_at}: it must not be negative")
         need(stage.kept >= 1, f"{where}.keep is {stage.keep}: at least 1 is needed")
         need(stage.step_slack >= 0, f"{where}.step_slack is {stage.step_slack}: it must not be negative")
+        need(stage.extra_steps >= 0, f"{where}.extra_steps is {stage.extra_steps}: it must not be negative")
         need(stage.extra_memory >= 0, f"{where}.extra_memory is {stage.extra_memory}: it must not be negative")
     return problems

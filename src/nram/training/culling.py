@@ -28,6 +28,7 @@ from nram.training.selection import jittered, validation_of
 PROGRESS = 0.01  # less is none
 EXAMPLES = 64  # fresh ones at least, the same for all members
 COMMON = 0.05  # added to the errors by which examples are weighted, so that what all members can do counts too
+TINY = 1e-9  # in place of a spread of 0
 _STREAM = 8_000_000  # of keys that no training step and no trial uses
 
 
@@ -59,7 +60,7 @@ def compile_fit(config: TrainConfig, stage: StageConfig, devices: list[Device], 
 
     measure = mapped(one, devices, stage.population, members_at_once(config, stage, devices))
     instances, complexity = draw_trial(validation_of(config, stage))
-    limits = config.step_limit(complexity) + np.arange(len(complexity)) % (stage.step_slack + 1)
+    limits = config.step_limit(complexity) + stage.extra_steps + np.arange(len(complexity)) % (stage.step_slack + 1)
     discrete = mapped(partial(hard_results, config, instances=instances, limits=limits), devices, stage.population)
 
     def fit(population: Population, stage_index: int, step: int) -> Fit:
@@ -119,7 +120,7 @@ def cull(
     hyper = jittered(config.hyper, hyper, ~cloned, config.jitter, f"culling {config.seed} {stage_index} {step}")
     progress = members.progress._replace(error=np.where(cloned, np.float32(1), members.progress.error))
     rng = np.random.default_rng([config.seed, stage_index, step])
-    controller = _forgetful(config, members.controller, np.array(worst, int), stage.forget, rng)
+    controller = _forgetful(config, stage, members.controller, np.array(worst, int), rng)
     culled = Population(members._replace(controller=controller, progress=progress), hyper)
     for number in fresh:
         own = np.flatnonzero(island_of == number)
@@ -149,12 +150,26 @@ def _put(places: np.ndarray, leaf: np.ndarray, new: Any) -> np.ndarray:
     return leaf
 
 
-def _forgetful(config: TrainConfig, controllers: Any, places: np.ndarray, wires: float, rng: np.random.Generator):
-    """The controllers, where those at these places have drawn on average so many wires anew, as sharp as the rest."""
-    lengths = wiring_of(config.machine).lengths
+def _forgetful(config: TrainConfig, stage: StageConfig, controllers: Any, places: np.ndarray, rng: np.random.Generator):
+    """The controllers, where those at these places have drawn some wires anew, as sharp as the rest, or waver in some:
+    there the old choice stays the first, but only just."""
+    lengths = np.array(wiring_of(config.machine).lengths)
+    ends = np.cumsum(lengths)
     weight, bias = controllers.output.weight.copy(), controllers.output.bias.copy()
     for place in places:
-        forgotten = np.flatnonzero(np.repeat(rng.random(len(lengths)) < wires / len(lengths), lengths))
-        fresh = rng.standard_normal((weight.shape[1], len(forgotten))) * np.std(weight[place])
-        weight[place][:, forgotten], bias[place][forgotten] = fresh, 0
+        if stage.forget:
+            forgotten = np.flatnonzero(np.repeat(rng.random(len(lengths)) < stage.forget / len(lengths), lengths))
+            fresh = rng.standard_normal((weight.shape[1], len(forgotten))) * np.std(weight[place])
+            weight[place][:, forgotten], bias[place][forgotten] = fresh, 0
+        if stage.waver:
+            share = np.exp(rng.uniform(np.log(1 / len(lengths)), np.log(stage.waver)))
+            wavering = np.flatnonzero(rng.random(len(lengths)) < share)
+            if len(wavering) == 0:
+                wavering = [rng.integers(len(lengths))]
+            spread = rng.uniform(0, 1) / np.sqrt(weight.shape[1])  # at most that of a fresh layer
+            for wire in wavering:
+                own = slice(ends[wire] - lengths[wire], ends[wire])
+                factor = min(1.0, spread / (np.std(weight[place][:, own]) + TINY))
+                weight[place][:, own] *= factor
+                bias[place][own] *= factor
     return eqx.tree_at(lambda network: (network.output.weight, network.output.bias), controllers, (weight, bias))

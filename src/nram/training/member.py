@@ -115,7 +115,7 @@ def draw_batch(config: TrainConfig, stage: StageConfig, level: Array, key: Array
         complexity = draw_complexity(complexity_key, level, low, high, config.batch)
     else:
         complexity = jax.random.randint(complexity_key, (config.batch,), low, high + 1, jnp.int32)
-    slack = jax.random.randint(slack_key, (config.batch,), 0, stage.step_slack + 1)
+    slack = stage.extra_steps + jax.random.randint(slack_key, (config.batch,), 0, stage.step_slack + 1)
     sample = jax.vmap(lambda key, n: task.draw_traced(key, n, config.memory_size(stage)))
     instances = sample(jax.random.split(instance_key, config.batch), complexity)
     return instances, jnp.broadcast_to(config.step_limit(complexity), slack.shape) + slack

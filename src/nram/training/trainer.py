@@ -18,8 +18,8 @@ from nram.errors import NramError, UsageError
 from nram.runtime import Device, device_name
 from nram.training.checkpoint import load_arrays, read_description, save_arrays
 from nram.training.config import EXAMINED, TrainConfig
-from nram.training.culling import compile_fit, cull
-from nram.training.evaluation import Examination, examine
+from nram.training.culling import Fit, compile_fit, cull
+from nram.training.evaluation import Examination, Score, examine
 from nram.training.kernels import kernel_of
 from nram.training.member import StepReport
 from nram.training.population import (
@@ -130,6 +130,12 @@ class _Trainer:
         advance = compile_training(config, stage, self.devices, kernel)
         fit = compile_fit(config, stage, self.devices, kernel) if stage.cull or stage.hard else None
         validate = compile_validation(config, stage, self.devices)
+
+        def judge() -> tuple[Fit | None, Score]:
+            found = fit(self.population, state.stage, state.step) if fit else None
+            # The limits of the task are for later stages: a hard one has enough to do with its own.
+            return found, found.score if stage.hard and found else validate(self.population)
+
         keys = stage_keys(config, state.stage)
         jax.block_until_ready(advance(self.population, keys, state.step, 0))  # no step: only compiles
         score = None
@@ -143,9 +149,7 @@ class _Trainer:
             took = time.monotonic() - began
             enough, found = False, None
             if state.step % config.check_every == 0 or state.step == stage.steps:
-                found = fit(self.population, state.stage, state.step) if fit else None
-                # The limits of the task are for later stages: a hard one has enough to do with its own.
-                score = found.score if stage.hard and found else validate(self.population)
+                found, score = judge()
                 state.hard = float(np.mean(score.exact == 1.0))
                 solved = [place for place in ranking(self.population, score) if score.exact[place] == 1.0]
                 if last:
@@ -162,7 +166,7 @@ class _Trainer:
                 self.examinations = {}
             self._maybe_save()
         if score is None:  # resumed at the very end of the stage
-            score = validate(self.population)
+            _, score = judge()
         if last:
             state.done = True
         else:
