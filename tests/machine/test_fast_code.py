@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from llvmlite import ir
-from support.xla_frame import GUARD, PATTERN, Buffer, Frame, Table, answer_of, handler
+from support.xla_frame import GUARD, OTHER_QUESTIONS, PATTERN, Buffer, Frame, Table, answer_of, handler
 
 from nram.machine.fast import compiled, kernel
 from nram.machine.fast.choice import NoKernel, kernel_shape, make
@@ -142,18 +142,7 @@ def test_it_speaks_the_minor_version_of_the_interface_that_is_asking():
     assert asked(frame_size=176, metadata_size=48, minor=9) == ((0, 9, 0), True)
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"frame_size": 160},
-        {"extension_size": 24},
-        {"extension_type": 2},
-        {"metadata_size": 32},
-        {"api_size": 32},
-        {"major": 1},
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("other", OTHER_QUESTIONS, ids=str)
 def test_a_question_in_another_form_is_left_alone(other):
     assert asked(**other) == ((-1, -1, 5), False)
 

@@ -1,5 +1,6 @@
 """Kernels against the plain path: machines with batches of random examples, run by either, and compared."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,7 @@ EPSILON = 1e-3  # large, so that many probabilities lie below it
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(ABC):
     """A machine, a controller and a batch of random examples."""
 
     seed: int
@@ -39,9 +40,9 @@ class Case:
     def wiring(self) -> Wiring:
         return Wiring(self.registers, select_modules(self.modules))
 
+    @abstractmethod
     def shape(self, controller) -> Any:
         """What the kernel is made for."""
-        raise NotImplementedError
 
 
 class Inputs:

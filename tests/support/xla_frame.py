@@ -95,3 +95,15 @@ def answer_of(
     frame = Frame(size=frame_size, extension=ctypes.addressof(extension), api=ctypes.addressof(api))
     assert entry(ctypes.addressof(frame)) is None
     return metadata.version.major, metadata.version.minor, metadata.traits
+
+
+OTHER_QUESTIONS = [
+    {"frame_size": 160},
+    {"extension_size": 24},
+    {"extension_type": 2},
+    {"metadata_size": 32},
+    {"api_size": 32},
+    {"major": 1},
+    {"major": 1, "minor": 0},
+]
+"""How the question could come from another interface than the one that the kernels speak."""

@@ -213,3 +213,9 @@ def test_members_are_measured_on_the_same_fresh_examples(population):
 def test_settings_that_cannot_work_are_named(change, message):
     problems = problems_of(replace(CONFIG, stages=(replace(STAGE, **change),)))
     assert any(message in problem for problem in problems)
+
+
+def test_a_run_does_not_end_with_a_hard_stage():
+    hard = replace(STAGE, hard=True)
+    assert any("the last stage is hard" in problem for problem in problems_of(replace(CONFIG, stages=(hard,))))
+    assert problems_of(replace(CONFIG, stages=(hard, STAGE))) == []

@@ -152,6 +152,10 @@ def problems_of(config: TrainConfig) -> list[str]:
     need(config.curriculum.interval >= 0, "curriculum.interval must not be negative")
     need(len(config.stages) > 0, "at least one stage is needed")
     need(
+        not config.stages or not config.stages[-1].hard,
+        "the last stage is hard, which leaves wires undecided: let a soft one follow, in which they are made crisp",
+    )
+    need(
         config.step_limit(task.min_complexity) >= 1,
         "steps_constant leaves no step at the smallest complexity",
     )
