@@ -39,7 +39,7 @@ def culled(
     """`hard`: discrete, under the task's limits, by default all wrong; `own`: under those of training."""
     hard, own = (np.full(8, default) if given is None else given for given, default in ((hard, 1.0), (own, 0.0)))
     fit = Fit(np.reshape(soft, (8, -1)), np.mean(np.reshape(soft, (8, -1)), axis=1), own[:, None], 1 - own)
-    return cull(config, 0, step, population, fit, Score(hard, 1 - hard, hard))
+    return jax.tree.map(np.asarray, cull(config, 0, step, population, fit, Score(hard, 1 - hard, hard)))
 
 
 def changed_wires(before: Population, after: Population, parent: int, place: int) -> list[int]:

@@ -68,6 +68,7 @@ class StageConfig:
     waver: float = 0.0  # up to this share of its wires such a clone makes undecided, keeping their first choice
     hardness: float = 4.0  # the larger, the better a member must fit before its discrete form counts in the culling
     sharing: float = 0.0  # the larger, the more an example counts in the culling that few members of an island can do
+    lexicase: bool = False  # in the culling every example counts by itself, in random sequence, instead of their mean
     islands: int = 1  # groups of members that are culled and cloned each by itself
     patience: int = 0  # checks without progress after which an island starts anew; 0: never
     stop_at: int = 0  # end the stage once so many members are perfect on the validation set; 0: never

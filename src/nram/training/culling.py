@@ -15,13 +15,15 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
 from nram.runtime import Device
 from nram.training.config import StageConfig, TrainConfig
 from nram.training.evaluation import Score, draw_trial, hard_results
 from nram.training.footprint import members_at_once
 from nram.training.kernels import Kernel, kernel_of
-from nram.training.member import Island, batch_outcomes, wiring_of
+from nram.training.lexicase import by_examples
+from nram.training.member import Member, batch_outcomes, wiring_of
 from nram.training.population import Population, init_population, mapped
 from nram.training.selection import jittered, validation_of
 
@@ -96,36 +98,35 @@ def cull(
     standing = standings(np.mean(fit.errors, axis=1), np.mean(fit.hard, axis=1))
     within = standings(*(_shared(errors, island_of, stage.sharing) for errors in (fit.errors, fit.hard)))
     order = np.lexsort((np.where(np.isfinite(fit.loss), fit.loss, np.inf), within))
-    members = jax.tree.map(np.asarray, population.members)
-    record, stalled = members.island.record.copy(), members.island.stalled.copy()
-    places, fresh, worst = np.arange(stage.population), [], []
+    island = jax.tree.map(np.array, population.members.island)  # copies
+    rng = np.random.default_rng([config.seed, stage_index, step])
+    places, fresh = np.arange(stage.population), []
     for number in range(stage.islands):
         own = island_of == number
         ranked = order[own[order]]
-        best, former = np.min(standing[own]), record[ranked[0]]
+        best, former = np.min(standing[own]), island.record[ranked[0]]
         progress = best < former - PROGRESS
-        record[own] = best if progress else former  # so that small gains add up
-        stalled[own] = 0 if progress or best == 0 else stalled[ranked[0]] + 1
-        stuck = 0 < stage.patience <= stalled[ranked[0]]
+        island.record[own] = best if progress else former  # so that small gains add up
+        island.stalled[own] = 0 if progress or best == 0 else island.stalled[ranked[0]] + 1
+        stuck = 0 < stage.patience <= island.stalled[ranked[0]]
         if stuck and best > np.min(standing) and np.all(score.exact[own] < 1):
             fresh.append(number)
             continue
         count = int(stage.cull * len(ranked))
-        replaced = ranked[len(ranked) - count :]
-        places[replaced] = ranked[:count]
-        worst.extend(replaced)
-    members = jax.tree.map(lambda leaf: leaf[places], members._replace(island=Island(record, stalled)))
-    hyper = jax.tree.map(lambda leaf: np.asarray(leaf)[places], population.hyper)
-    cloned = np.isin(np.arange(stage.population), worst)
+        if stage.lexicase:
+            replaced, parents = by_examples(np.concatenate([fit.errors, fit.hard], axis=1)[ranked], count, rng)
+            places[ranked[replaced]] = ranked[parents]
+        else:
+            places[ranked[len(ranked) - count :]] = ranked[:count]
+    cloned = places != np.arange(stage.population)
+    hyper = jax.tree.map(lambda column: np.asarray(column)[places], population.hyper)
     hyper = jittered(config.hyper, hyper, ~cloned, config.jitter, f"culling {config.seed} {stage_index} {step}")
-    progress = members.progress._replace(error=np.where(cloned, np.float32(1), members.progress.error))
-    rng = np.random.default_rng([config.seed, stage_index, step])
-    controller = _forgetful(config, stage, members.controller, np.array(worst, int), rng)
-    culled = Population(members._replace(controller=controller, progress=progress), hyper)
+    members = _cloned(population.members, places, cloned, _changes(config, stage, cloned, rng))
+    culled = Population(members._replace(island=island), hyper)
     for number in fresh:
         own = np.flatnonzero(island_of == number)
         anew = init_population(config, len(own), (stage_index, step, number))
-        culled = jax.tree.map(partial(_put, own), culled, anew)
+        culled = _put(culled, own, anew)
     return culled
 
 
@@ -144,32 +145,60 @@ def _before(error: np.ndarray, later: np.ndarray, hardness: float) -> np.ndarray
     return error + (1 - error) ** hardness / hardness * later
 
 
-def _put(places: np.ndarray, leaf: np.ndarray, new: Any) -> np.ndarray:
-    leaf = leaf.copy()
-    leaf[places] = new
-    return leaf
+@jax.jit
+def _put(population: Population, places: np.ndarray, new: Population) -> Population:
+    return jax.tree.map(lambda leaf, own: leaf.at[places].set(own), population, new)
 
 
-def _forgetful(config: TrainConfig, stage: StageConfig, controllers: Any, places: np.ndarray, rng: np.random.Generator):
-    """The controllers, where those at these places have drawn some wires anew, as sharp as the rest, or waver in some:
-    there the old choice stays the first, but only just."""
+class _Changes(NamedTuple):
+    """How clones differ from their parents in the wires."""
+
+    wire_of: np.ndarray  # [logits]
+    forgotten: np.ndarray  # [members, wires] are drawn anew, as sharp as the rest
+    spread: np.ndarray  # [members, wires] of their weights at most
+    seed: np.ndarray
+
+
+def _changes(config: TrainConfig, stage: StageConfig, cloned: np.ndarray, rng: np.random.Generator) -> _Changes:
+    """Drawn for the clones: which wires they forget, and in which they waver, where the old choice stays the first, but
+    only just."""
     lengths = np.array(wiring_of(config.machine).lengths)
-    ends = np.cumsum(lengths)
-    weight, bias = controllers.output.weight.copy(), controllers.output.bias.copy()
-    for place in places:
-        if stage.forget:
-            forgotten = np.flatnonzero(np.repeat(rng.random(len(lengths)) < stage.forget / len(lengths), lengths))
-            fresh = rng.standard_normal((weight.shape[1], len(forgotten))) * np.std(weight[place])
-            weight[place][:, forgotten], bias[place][forgotten] = fresh, 0
-        if stage.waver:
-            share = np.exp(rng.uniform(np.log(1 / len(lengths)), np.log(stage.waver)))
-            wavering = np.flatnonzero(rng.random(len(lengths)) < share)
-            if len(wavering) == 0:
-                wavering = [rng.integers(len(lengths))]
-            spread = rng.uniform(0, 1) / np.sqrt(weight.shape[1])  # at most that of a fresh layer
-            for wire in wavering:
-                own = slice(ends[wire] - lengths[wire], ends[wire])
-                factor = min(1.0, spread / (np.std(weight[place][:, own]) + TINY))
-                weight[place][:, own] *= factor
-                bias[place][own] *= factor
-    return eqx.tree_at(lambda network: (network.output.weight, network.output.bias), controllers, (weight, bias))
+    size = len(cloned), len(lengths)
+    forgotten = rng.random(size) < stage.forget / len(lengths)
+    spread = np.full(size, np.inf, np.float32)
+    if stage.waver:
+        share = np.exp(rng.uniform(np.log(1 / len(lengths)), np.log(stage.waver), (len(cloned), 1)))
+        wavering = rng.random(size) < share
+        wavering[np.arange(len(cloned)), rng.integers(len(lengths), size=len(cloned))] |= ~np.any(wavering, axis=1)
+        fresh_layer = 1 / np.sqrt(config.machine.hidden)
+        spread = np.where(wavering, rng.uniform(0, fresh_layer, (len(cloned), 1)), spread).astype(np.float32)
+    clones = cloned[:, None]
+    wire_of = np.repeat(np.arange(len(lengths)), lengths)
+    seed = rng.integers(2**32, dtype=np.uint32)
+    return _Changes(wire_of, forgotten & clones, np.where(clones, spread, np.inf), seed)
+
+
+@jax.jit
+def _cloned(members: Member, places: np.ndarray, cloned: np.ndarray, changes: _Changes) -> Member:
+    """The members at these places, where the clones among them have their wires changed and their errors to count anew."""
+    members = jax.tree.map(lambda leaf: leaf[places], members)
+    controller: Any = members.controller
+    weight, bias = controller.output.weight, controller.output.bias
+    logits = len(changes.wire_of)  # what follows them decides on halting
+    wires = jax.vmap(partial(jax.ops.segment_sum, segment_ids=changes.wire_of, num_segments=changes.spread.shape[1]))
+
+    def of_wires(each: Array) -> Array:  # [members, logits] -> mean [members, wires]
+        return wires(each) / wires(jnp.ones_like(each))
+
+    own = weight[..., :logits]
+    mean = of_wires(jnp.mean(own, axis=1))
+    deviation = jnp.sqrt(of_wires(jnp.mean((own - mean[:, None, changes.wire_of]) ** 2, axis=1)))
+    factor = jnp.minimum(1.0, changes.spread / (deviation + TINY))[:, changes.wire_of]
+    forgotten = changes.forgotten[:, changes.wire_of]
+    fresh = jax.random.normal(jax.random.key(changes.seed), own.shape) * jnp.std(weight, axis=(1, 2), keepdims=True)
+    own = jnp.where(forgotten[:, None], fresh, own * factor[:, None])
+    own_bias = jnp.where(forgotten, 0.0, bias[:, :logits] * factor)
+    changed = weight.at[..., :logits].set(own), bias.at[:, :logits].set(own_bias)
+    controller = eqx.tree_at(lambda network: (network.output.weight, network.output.bias), controller, changed)
+    progress = members.progress._replace(error=jnp.where(cloned, 1.0, members.progress.error))
+    return members._replace(controller=controller, progress=progress)

@@ -77,6 +77,8 @@ def jittered(ranges: HyperConfig, hyper: Hyper, original: np.ndarray, factor: fl
     rng = random.Random(seed)
     columns = []
     for name, column in zip(Hyper._fields, hyper, strict=True):
-        moved = [getattr(ranges, name).jitter(float(value), rng, factor) for value in column]
-        columns.append(np.where(original, column, np.array(moved, np.float32)))
+        column = np.array(column)  # a copy
+        for place in np.flatnonzero(~original):
+            column[place] = getattr(ranges, name).jitter(float(column[place]), rng, factor)
+        columns.append(column)
     return Hyper(*columns)
