@@ -156,7 +156,7 @@ class _Changes(NamedTuple):
     wire_of: np.ndarray  # [logits]
     forgotten: np.ndarray  # [members, wires] are drawn anew, as sharp as the rest
     spread: np.ndarray  # [members, wires] of their weights at most
-    seed: np.ndarray
+    seed: np.uint32
 
 
 def _changes(config: TrainConfig, stage: StageConfig, cloned: np.ndarray, rng: np.random.Generator) -> _Changes:
@@ -180,7 +180,7 @@ def _changes(config: TrainConfig, stage: StageConfig, cloned: np.ndarray, rng: n
 
 @jax.jit
 def _cloned(members: Member, places: np.ndarray, cloned: np.ndarray, changes: _Changes) -> Member:
-    """The members at these places, where the clones among them have their wires changed and their errors to count anew."""
+    """The members at these places; the clones among them have other wires, and the count of their error begins anew."""
     members = jax.tree.map(lambda leaf: leaf[places], members)
     controller: Any = members.controller
     weight, bias = controller.output.weight, controller.output.bias

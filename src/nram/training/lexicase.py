@@ -1,7 +1,7 @@
 """Who stays and who is cloned when every example counts by itself, instead of the mean of all (lexicase selection).
 
-A member is chosen by examples in random sequence: of those that are left, only the best at the next example stay, until one
-is left. So what alone can do a rare thing is chosen now and then, however bad at the rest; by the mean it would be lost.
+A member is chosen by examples in random sequence: of those that are left, only the best at the next example stay, until
+one is left. So what alone can do a rare thing is chosen now and then, however bad at the rest; by the mean it is lost.
 """
 
 import numpy as np
@@ -10,8 +10,8 @@ AS_GOOD = 0.02  # an error that is not larger than the least by more
 
 
 def by_examples(errors: np.ndarray, count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """The rows of errors [members, examples] that are replaced, `count` of them, and for each the row of which it becomes
-    a clone. The first row always stays."""
+    """The rows of errors [members, examples] that are replaced, `count` of them, and for each the row of which it
+    becomes a clone. The first row always stays."""
     examples = np.where(np.isfinite(errors), errors, np.inf).T.copy()
     rest, staying = list(range(1, len(errors))), [0]
     while len(rest) > count:
