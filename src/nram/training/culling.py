@@ -185,15 +185,18 @@ def _cloned(members: Member, places: np.ndarray, cloned: np.ndarray, changes: _C
     controller: Any = members.controller
     weight, bias = controller.output.weight, controller.output.bias
     logits = len(changes.wire_of)  # what follows them decides on halting
-    wires = jax.vmap(partial(jax.ops.segment_sum, segment_ids=changes.wire_of, num_segments=changes.spread.shape[1]))
+    wires = jax.nn.one_hot(changes.wire_of, changes.spread.shape[1])
+    shares = wires / jnp.sum(wires, axis=0, keepdims=True)
 
     def of_wires(each: Array) -> Array:  # [members, logits] -> mean [members, wires]
-        return wires(each) / wires(jnp.ones_like(each))
+        # A product, because sums over segments differ from call to call on a GPU.
+        return jnp.matmul(each, shares, precision=jax.lax.Precision.HIGHEST)
 
     own = weight[..., :logits]
     mean = of_wires(jnp.mean(own, axis=1))
     deviation = jnp.sqrt(of_wires(jnp.mean((own - mean[:, None, changes.wire_of]) ** 2, axis=1)))
-    factor = jnp.minimum(1.0, changes.spread / (deviation + TINY))[:, changes.wire_of]
+    wavering = jnp.minimum(1.0, changes.spread / (deviation + TINY))
+    factor = jnp.where(jnp.isinf(changes.spread), 1.0, wavering)[:, changes.wire_of]
     forgotten = changes.forgotten[:, changes.wire_of]
     fresh = jax.random.normal(jax.random.key(changes.seed), own.shape) * jnp.std(weight, axis=(1, 2), keepdims=True)
     own = jnp.where(forgotten[:, None], fresh, own * factor[:, None])
