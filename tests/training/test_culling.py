@@ -28,9 +28,12 @@ def population() -> Population:
 
 
 def weights(population: Population) -> np.ndarray:
+    return weights_of(population.members)
+
+
+def weights_of(members: Any) -> np.ndarray:
     """Of the last layer."""
-    controller: Any = population.members.controller
-    return np.asarray(controller.output.weight)
+    return np.asarray(members.controller.output.weight)
 
 
 def culled(
@@ -90,6 +93,28 @@ def test_what_few_members_of_an_island_can_do_counts_for_more_if_they_share(popu
         after = culled(population, config, soft=examples)
         replaced = np.any(weights(after) != weights(population), axis=(1, 2))
         assert replaced[lost] and np.sum(replaced[:4]) == 1
+
+
+def test_by_single_examples_every_island_clones_its_own_specialists_and_keeps_its_first(population):
+    """Members 0 to 3 are an island, 4 to 7 the other. 3 and 7 are bad but for one example of the validation set, 0 and
+    4 stand first, 2 and 6 are the best at nothing."""
+    soft = np.array([[0.1, 0.1], [0.2, 0.0], [0.3, 0.3], [1.0, 1.0]] * 2)
+    hard = np.array([[0.1, 0.5], [0.2, 0.5], [0.3, 0.6], [1.0, 0.0]] * 2)
+    fit = Fit(soft, np.mean(soft, axis=1), hard, np.zeros(8))
+    config = replace(CONFIG, stages=(replace(STAGE, forget=0, lexicase=True),))
+    parents = set()
+    for step in range(40):
+        after = cull(config, 0, step, population, fit, Score(np.ones(8), np.zeros(8), np.zeros(8)))
+        same = np.all(weights(after)[:, None] == weights(population)[None], axis=(2, 3))  # [after, before]
+        assert np.all(np.sum(same, axis=1) == 1)
+        source = np.argmax(same, axis=1)
+        np.testing.assert_array_equal(source[[0, 4]], [0, 4])
+        np.testing.assert_array_equal(source // 4, np.arange(8) // 4)
+        assert np.sum(source != np.arange(8)) == 2
+        parents |= {(int(place), int(source[place])) for place in range(8) if source[place] != place}
+    cloned = {parent for _, parent in parents}
+    assert {3, 7} <= cloned and not {2, 6} & cloned
+    assert {2, 6} <= {place for place, _ in parents}
 
 
 def test_a_hard_stage_does_not_look_at_the_limits_of_the_task(population):
@@ -180,9 +205,33 @@ def test_members_that_are_not_finite_are_the_worst(population):
     np.testing.assert_array_equal(weights(after)[1], weights(population)[0])
 
 
-def test_culling_is_the_same_every_time(population):
-    for one, two in zip(*(jax.tree.leaves(culled(population)) for _ in range(2)), strict=True):
-        np.testing.assert_array_equal(one, two)
+def test_culling_is_the_same_every_time_and_on_any_number_of_cores(population):
+    config = replace(CONFIG, stages=(replace(STAGE, waver=0.5, lexicase=True),))
+    mesh = jax.sharding.Mesh(np.array(jax.devices()), ("members",))
+    spread = jax.device_put(population, jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("members")))
+    first, *others = (jax.tree.leaves(culled(given, config)) for given in (population, population, spread))
+    for other in others:
+        for one, two in zip(first, other, strict=True):
+            np.testing.assert_array_equal(one, two)
+
+
+def test_a_clone_takes_the_moments_with_it_and_counts_its_error_anew(population):
+    members: Any = population.members
+    moments = jax.tree.map(lambda leaf: leaf + np.arange(8).reshape(8, *[1] * (leaf.ndim - 1)), members.moments)
+    progress = members.progress._replace(error=np.linspace(0.1, 0.8, 8, dtype=np.float32))
+    bias = np.arange(8)[:, None] + np.ones_like(members.controller.output.bias)
+    controller: Any = eqx.tree_at(lambda network: network.output.bias, members.controller, bias.astype(np.float32))
+    given = population._replace(members=members._replace(controller=controller, moments=moments, progress=progress))
+    after: Any = culled(given, replace(CONFIG, stages=(replace(STAGE, forget=float(len(LENGTHS))),))).members
+    parents = np.array([0, 1, 1, 3, 4, 4, 6, 7])
+    for new, old in zip(jax.tree.leaves(after.moments), jax.tree.leaves(moments), strict=True):
+        np.testing.assert_array_equal(new, old[parents])
+    np.testing.assert_array_equal(after.progress.error, np.where(np.isin(np.arange(8), [2, 5]), 1, progress.error))
+    logits = sum(LENGTHS)
+    np.testing.assert_array_equal(after.controller.output.bias[2][:logits], 0)  # forgotten
+    np.testing.assert_array_equal(after.controller.output.bias[2][logits:], bias[1][logits:])  # what decides on halting
+    np.testing.assert_array_equal(weights_of(after)[2][:, logits:], weights_of(members)[1][:, logits:])
+    np.testing.assert_array_equal(after.controller.output.bias[3], bias[3])
 
 
 def test_members_are_measured_on_the_same_fresh_examples(population):
@@ -201,6 +250,7 @@ def test_members_are_measured_on_the_same_fresh_examples(population):
         ({"hardness": 1.0}, "stages.0.hardness is 1.0: it must be finite and above 1"),
         ({"waver": 1.5}, "stages.0.waver is 1.5"),
         ({"sharing": -1.0}, "stages.0.sharing is -1.0"),
+        ({"lexicase": True, "cull": 0.0}, "stages.0.lexicase is true: it is about culling, so it needs stages.0.cull"),
         ({"islands": 3}, "stages.0.islands is 3: it must divide the population of 8"),
         ({"islands": 0}, "stages.0.islands is 0"),
         ({"forget": -1.0}, "stages.0.forget is -1"),

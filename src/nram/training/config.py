@@ -186,6 +186,10 @@ def problems_of(config: TrainConfig) -> list[str]:
         need(1 < stage.hardness < inf, f"{where}.hardness is {stage.hardness}: it must be finite and above 1")
         need(0 <= stage.waver <= 1, f"{where}.waver is {stage.waver}: it must lie between 0 and 1")
         need(0 <= stage.sharing < inf, f"{where}.sharing is {stage.sharing}: it must be finite and not negative")
+        need(
+            not stage.lexicase or stage.cull > 0,
+            f"{where}.lexicase is true: it is about culling, so it needs {where}.cull, e.g. 0.25",
+        )
         island = stage.population // max(stage.islands, 1)
         need(
             stage.cull == 0 or stage.cull * island >= 1,

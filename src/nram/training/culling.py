@@ -120,8 +120,9 @@ def cull(
             places[ranked[len(ranked) - count :]] = ranked[:count]
     cloned = places != np.arange(stage.population)
     hyper = jax.tree.map(lambda column: np.asarray(column)[places], population.hyper)
-    hyper = jittered(config.hyper, hyper, ~cloned, config.jitter, f"culling {config.seed} {stage_index} {step}")
-    members = _cloned(population.members, places, cloned, _changes(config, stage, cloned, rng))
+    hyper = jittered(config.hyper, hyper, cloned, config.jitter, f"culling {config.seed} {stage_index} {step}")
+    changes = _changes(config, stage, cloned, rng)
+    members = _cloned(population.members, places, cloned, changes, wiring_of(config.machine).lengths)
     culled = Population(members._replace(island=island), hyper)
     for number in fresh:
         own = np.flatnonzero(island_of == number)
@@ -153,7 +154,6 @@ def _put(population: Population, places: np.ndarray, new: Population) -> Populat
 class _Changes(NamedTuple):
     """How clones differ from their parents in the wires."""
 
-    wire_of: np.ndarray  # [logits]
     forgotten: np.ndarray  # [members, wires] are drawn anew, as sharp as the rest
     spread: np.ndarray  # [members, wires] of their weights at most
     seed: np.uint32
@@ -162,7 +162,7 @@ class _Changes(NamedTuple):
 def _changes(config: TrainConfig, stage: StageConfig, cloned: np.ndarray, rng: np.random.Generator) -> _Changes:
     """Drawn for the clones: which wires they forget, and in which they waver, where the old choice stays the first, but
     only just."""
-    lengths = np.array(wiring_of(config.machine).lengths)
+    lengths = wiring_of(config.machine).lengths
     size = len(cloned), len(lengths)
     forgotten = rng.random(size) < stage.forget / len(lengths)
     spread = np.full(size, np.inf, np.float32)
@@ -172,32 +172,25 @@ def _changes(config: TrainConfig, stage: StageConfig, cloned: np.ndarray, rng: n
         wavering[np.arange(len(cloned)), rng.integers(len(lengths), size=len(cloned))] |= ~np.any(wavering, axis=1)
         fresh_layer = 1 / np.sqrt(config.machine.hidden)
         spread = np.where(wavering, rng.uniform(0, fresh_layer, (len(cloned), 1)), spread).astype(np.float32)
-    clones = cloned[:, None]
-    wire_of = np.repeat(np.arange(len(lengths)), lengths)
-    seed = rng.integers(2**32, dtype=np.uint32)
-    return _Changes(wire_of, forgotten & clones, np.where(clones, spread, np.inf), seed)
+    clones, seed = cloned[:, None], rng.integers(2**32, dtype=np.uint32)
+    return _Changes(forgotten & clones, np.where(clones, spread, np.inf), seed)
 
 
-@jax.jit
-def _cloned(members: Member, places: np.ndarray, cloned: np.ndarray, changes: _Changes) -> Member:
+@partial(jax.jit, static_argnames=("lengths",))
+def _cloned(
+    members: Member, places: np.ndarray, cloned: np.ndarray, changes: _Changes, lengths: tuple[int, ...]
+) -> Member:
     """The members at these places; the clones among them have other wires, and the count of their error begins anew."""
     members = jax.tree.map(lambda leaf: leaf[places], members)
     controller: Any = members.controller
     weight, bias = controller.output.weight, controller.output.bias
-    logits = len(changes.wire_of)  # what follows them decides on halting
-    wires = jax.nn.one_hot(changes.wire_of, changes.spread.shape[1])
-    shares = wires / jnp.sum(wires, axis=0, keepdims=True)
-
-    def of_wires(each: Array) -> Array:  # [members, logits] -> mean [members, wires]
-        # A product, because sums over segments differ from call to call on a GPU.
-        return jnp.matmul(each, shares, precision=jax.lax.Precision.HIGHEST)
-
+    wire_of = np.repeat(np.arange(len(lengths)), lengths)  # by logit
+    logits = len(wire_of)  # what follows them decides on halting
     own = weight[..., :logits]
-    mean = of_wires(jnp.mean(own, axis=1))
-    deviation = jnp.sqrt(of_wires(jnp.mean((own - mean[:, None, changes.wire_of]) ** 2, axis=1)))
+    deviation = _deviations(own, np.array(lengths))
     wavering = jnp.minimum(1.0, changes.spread / (deviation + TINY))
-    factor = jnp.where(jnp.isinf(changes.spread), 1.0, wavering)[:, changes.wire_of]
-    forgotten = changes.forgotten[:, changes.wire_of]
+    factor = jnp.where(jnp.isinf(changes.spread), 1.0, wavering)[:, wire_of]
+    forgotten = changes.forgotten[:, wire_of]
     fresh = jax.random.normal(jax.random.key(changes.seed), own.shape) * jnp.std(weight, axis=(1, 2), keepdims=True)
     own = jnp.where(forgotten[:, None], fresh, own * factor[:, None])
     own_bias = jnp.where(forgotten, 0.0, bias[:, :logits] * factor)
@@ -205,3 +198,18 @@ def _cloned(members: Member, places: np.ndarray, cloned: np.ndarray, changes: _C
     controller = eqx.tree_at(lambda network: (network.output.weight, network.output.bias), controller, changed)
     progress = members.progress._replace(error=jnp.where(cloned, 1.0, members.progress.error))
     return members._replace(controller=controller, progress=progress)
+
+
+def _deviations(weights: Array, lengths: np.ndarray) -> Array:
+    """The standard deviation of every wire's weights, [members, wires], of weights [members, hidden, logits]: by plain
+    sums over padded wires, because sums over segments differ from call to call on a GPU."""
+    within = np.arange(np.max(lengths))[None]
+    ends = np.cumsum(lengths)
+    used = within < lengths[:, None]
+    logits = np.where(used, (ends - lengths)[:, None] + within, 0)
+
+    def means(each: Array) -> Array:
+        return jnp.sum(jnp.where(used[None], jnp.mean(each, axis=1)[:, logits], 0.0), axis=2) / lengths[None]
+
+    middle = np.repeat(np.arange(len(lengths)), lengths)
+    return jnp.sqrt(means((weights - means(weights)[:, None, middle]) ** 2))

@@ -57,7 +57,10 @@ def clone_best(config: TrainConfig, stage_index: int, population: Population, sc
     places = np.arange(stage.population) % len(order)
     chosen = jax.tree.map(lambda leaf: np.asarray(leaf)[order[places]], population)
     original = np.arange(stage.population) < len(order)
-    hyper = jittered(config.hyper, chosen.hyper, original, config.jitter, f"clones {config.seed} {stage_index}")
+    # Drawn for all of them, so that how a clone moves does not depend on how many stay as they are.
+    every, seed = np.ones(stage.population, bool), f"clones {config.seed} {stage_index}"
+    moved = jittered(config.hyper, chosen.hyper, every, config.jitter, seed)
+    hyper = jax.tree.map(partial(np.where, original), chosen.hyper, moved)
     progress = chosen.members.progress._replace(error=np.ones(stage.population, np.float32), raised=chosen.members.step)
     island = chosen.members.island._replace(
         record=np.full(stage.population, np.inf, np.float32), stalled=np.zeros(stage.population, np.int32)
@@ -72,13 +75,13 @@ def _crisp(layer: Any) -> Any:
     return jax.tree.map(lambda leaf: CRISP * leaf, layer)
 
 
-def jittered(ranges: HyperConfig, hyper: Hyper, original: np.ndarray, factor: float, seed: str) -> Hyper:
-    """The hyperparameters, where those that are not `original` have moved."""
+def jittered(ranges: HyperConfig, hyper: Hyper, moving: np.ndarray, factor: float, seed: str) -> Hyper:
+    """The hyperparameters, where those that are `moving` have moved."""
     rng = random.Random(seed)
     columns = []
     for name, column in zip(Hyper._fields, hyper, strict=True):
         column = np.array(column)  # a copy
-        for place in np.flatnonzero(~original):
+        for place in np.flatnonzero(moving):
             column[place] = getattr(ranges, name).jitter(float(column[place]), rng, factor)
         columns.append(column)
     return Hyper(*columns)
