@@ -1,4 +1,4 @@
-"""Within a stage: the worst members make room for clones of the best, each of which has forgotten some wires.
+"""Within a stage: the worst members make room for clones of the best, which have forgotten some wires, or waver in them.
 
 Gradient descent improves a circuit where it is nearly right; what it cannot do is leave one that is stuck. A clone
 that draws one wire anew and keeps the rest is the neighbour of a good circuit, and is then trained like any other.
@@ -85,7 +85,8 @@ def cull(
 
     What counts is the error at the size of training; the smaller that is, also the hard error at up to twice the size;
     the smaller that is, also that under the step limits of the task and twice those: a member that has learned the
-    examples by heart, or lives on being soft, gives way to one that goes further.
+    examples by heart, or lives on being soft, gives way to one that goes further. With lexicase single examples decide
+    who gives way (lexicase.py), and all this only who stands first, and what is progress.
     """
     stage = config.stages[stage_index]
     island_of = np.arange(stage.population) * stage.islands // stage.population
