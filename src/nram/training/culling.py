@@ -1,4 +1,4 @@
-"""Within a stage: the worst members make room for clones of the best, which have forgotten some wires, or waver in them.
+"""Within a stage: the worst members make room for clones of the best, which have forgotten some wires or waver in some.
 
 Gradient descent improves a circuit where it is nearly right; what it cannot do is leave one that is stuck. A clone
 that draws one wire anew and keeps the rest is the neighbour of a good circuit, and is then trained like any other.
