@@ -12,7 +12,7 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 import jax
 import pytest
 
-from nram import own_modules
+from nram.extensions import modules as own_modules
 from nram.modules import MODULES
 
 jax.config.update("jax_num_cpu_devices", 2)  # must be said before JAX starts

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from nram.api import Run, compile_program, extract, find_program, learn, trace, train
     from nram.errors import NramError, UsageError
+    from nram.extensions.modules import get_module, register_module
     from nram.modules import Module
-    from nram.own_modules import get_module, register_module
     from nram.programs.ir import Program
     from nram.programs.library import load_program
     from nram.programs.verify import verify
@@ -59,7 +59,7 @@ _HOMES = {
     "nram.api": ("Run", "compile_program", "extract", "find_program", "learn", "trace", "train"),
     "nram.errors": ("NramError", "UsageError"),
     "nram.modules": ("Module",),
-    "nram.own_modules": ("get_module", "register_module"),
+    "nram.extensions.modules": ("get_module", "register_module"),
     "nram.programs.ir": ("Program",),
     "nram.programs.library": ("load_program",),
     "nram.programs.verify": ("verify",),

@@ -126,7 +126,7 @@ def _structures(
 
 def _name_of(module: str | Module) -> str:
     """What the module is known by, if that is this one: a program names its modules and does not hold them."""
-    from nram.own_modules import find_module
+    from nram.extensions.modules import find_module
 
     if not isinstance(module, Module):
         return module

@@ -92,7 +92,7 @@ class Module:
 
     def __post_init__(self) -> None:
         if self.fuzzy is None:
-            from nram.own_modules.all_pairs import EquationTwo
+            from nram.extensions.tables import EquationTwo
 
             object.__setattr__(self, "fuzzy", EquationTwo(self.name, self.integer, self.arity))
         if self.emit is None:
@@ -290,7 +290,7 @@ MODULES: dict[str, Module] = dict(_PAPER)
 
 def select_modules(names: Iterable[str], repeats: int = 1) -> tuple[Module, ...]:
     """The modules of these names, or in these files, in this order; the whole sequence repeated."""
-    from nram.own_modules import get_module
+    from nram.extensions.modules import get_module
 
     chosen = tuple(MODULES[name] if name in MODULES else get_module(name) for name in names)
     if not chosen:

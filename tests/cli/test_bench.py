@@ -40,7 +40,7 @@ def test_a_picture_of_unknown_kind_is_refused_before_anything_is_measured(nram):
 
 @pytest.mark.parametrize("name", ["scaling.png", "scaling.SVG"])
 def test_the_picture_has_a_panel_for_every_axis_and_a_line_for_each_path(name, tmp_path):
-    from nram.training.scaling import Point, plot_scaling
+    from nram.bench.scaling import Point, plot_scaling
 
     points = [Point("steps", 6, 0.02, 0.002), Point("steps", 11, 0.04, 0.004), Point("batch", 16, 0.01, None)]
     plot_scaling(points, tmp_path / name)

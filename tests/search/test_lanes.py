@@ -9,12 +9,12 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from nram.bench.search import live_code
 from nram.programs.interpret import Ending, interpret, trace
 from nram.programs.ir import MODULES, Program
 from nram.search.instances import Blocks, Pool
 from nram.search.kernel import compile_row, random_genes
 from nram.search.lanes import CONSTANTS, FRAME, LANES
-from nram.search.speed import live_code
 from nram.search.structure import Structure
 from nram.tasks.base import Instance
 

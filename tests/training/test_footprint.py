@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from nram.errors import UsageError
-from nram.machine.gpu.frame import buffer_shapes, given
-from nram.machine.gpu.shape import WarpShape
+from nram.machine.kernels.gpu.frame import buffer_shapes, given
+from nram.machine.kernels.gpu.shape import WarpShape
 from nram.training import footprint
 from nram.training.config import MachineConfig, StageConfig, TrainConfig
 from nram.training.footprint import check_fits, members_at_once, stage_bytes

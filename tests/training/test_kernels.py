@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 from typing import Any
 
-from nram.machine.gpu.shape import WarpShape
+from nram.machine.kernels.gpu.shape import WarpShape
 from nram.training.config import MachineConfig, StageConfig, TrainConfig
 from nram.training.kernels import chosen_kernel
 

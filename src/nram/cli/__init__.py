@@ -83,7 +83,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 def _load_modules(files: list[str]) -> None:
     if files:
-        from nram.own_modules import get_module
+        from nram.extensions.modules import get_module
 
         for file in files:
             get_module(file)

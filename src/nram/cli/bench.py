@@ -95,7 +95,7 @@ def run(arguments) -> int:
     from nram.runtime import device_name, prepare_devices
 
     devices = prepare_devices(arguments.device)
-    from nram.training.speed import StepShape, measure
+    from nram.bench.step import StepShape, measure
 
     shape = StepShape(
         task=arguments.task,
@@ -133,8 +133,8 @@ def run(arguments) -> int:
 def run_scaling(arguments) -> int:
     from pathlib import Path
 
+    from nram.bench.scaling import BASE, LABELS, check_axes, check_plot, measure_scaling, plot_scaling
     from nram.runtime import device_name, prepare_devices
-    from nram.training.scaling import BASE, LABELS, check_axes, check_plot, measure_scaling, plot_scaling
 
     axes = check_axes(arguments.axes)
     check_plot(arguments.plot)
@@ -168,7 +168,7 @@ def run_scaling(arguments) -> int:
 
 
 def run_programs(arguments) -> int:
-    from nram.programs.native.speed import QUICK, Sizes, measure
+    from nram.bench.programs import QUICK, Sizes, measure
 
     sizes = QUICK if arguments.quick else Sizes()
     result = measure(sizes, lambda what: print(f"measuring {what}", file=sys.stderr, flush=True))
@@ -207,7 +207,7 @@ def run_programs(arguments) -> int:
 
 
 def run_search(arguments) -> int:
-    from nram.search.speed import measure
+    from nram.bench.search import measure
 
     result = measure(arguments.seconds, lambda what: print(f"measuring {what}", file=sys.stderr, flush=True))
     if arguments.json:

@@ -26,7 +26,7 @@ def add_parser(verbs) -> None:
 
 
 def run(arguments) -> int:
-    from nram.own_modules import find_modules, get_module
+    from nram.extensions.modules import find_modules, get_module
 
     modules, problems = ([get_module(name) for name in arguments.modules], []) if arguments.modules else find_modules()
     for problem in problems:
@@ -45,7 +45,7 @@ def run(arguments) -> int:
 
 
 def _as_json(module: Module) -> dict[str, Any]:
-    from nram.own_modules import source_of
+    from nram.extensions.modules import source_of
 
     value = {
         "name": module.name,
@@ -61,8 +61,8 @@ def _as_json(module: Module) -> dict[str, Any]:
 
 def _in_words(module: Module) -> str:
     """What a module of one's own gives for one M, and what of the optional parts it has."""
-    from nram.own_modules import source_of
-    from nram.own_modules.all_pairs import table_of
+    from nram.extensions.modules import source_of
+    from nram.extensions.tables import table_of
 
     values = table_of(module, SHOWN_SIZE).tolist()
     lines = [f"{module.name}, {source_of(module)}: checked"]
@@ -84,6 +84,6 @@ def _in_words(module: Module) -> str:
 
 
 def _has_fuzzy(module: Module) -> bool:
-    from nram.own_modules.all_pairs import EquationTwo
+    from nram.extensions.tables import EquationTwo
 
     return not isinstance(module.fuzzy, EquationTwo)

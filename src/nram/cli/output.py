@@ -35,7 +35,7 @@ def add_modules(parser: argparse.ArgumentParser) -> None:
 
 def module_options(program: Program) -> str:
     """What must be added to a command that reads the program, if it uses modules of one's own."""
-    from nram.own_modules import files_of
+    from nram.extensions.modules import files_of
 
     return "".join(f" --module {shlex.quote(str(path))}" for path in files_of(program.modules))
 

@@ -122,8 +122,8 @@ def run(arguments) -> int:
 
 def _structures(arguments) -> tuple[tuple[Structure, ...], tuple | None]:
     """The structures to look at, and the place to begin in a repair."""
+    from nram.extensions.modules import words_of
     from nram.modules import MODULE_NAMES, select_modules
-    from nram.own_modules import words_of
     from nram.programs.ir import CONSTANTS
     from nram.search.schedule import CHAINS_OF_ONE_STRUCTURE, STRUCTURES
     from nram.search.structure import Structure, embed

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, get_args
 
-from nram.own_modules import find_module
+from nram.extensions.modules import find_module
 from nram.programs.ir import (
     MAX_INSTANCES,
     MAX_OPERATIONS,

@@ -163,7 +163,7 @@ class Program:
         said = repr((self.registers, self.states))
         own = [module for module in self.modules if not module.built_in]
         if own:  # a name alone does not tell what they do
-            from nram.own_modules.checks import digest_of
+            from nram.extensions.module_checks import digest_of
 
             said += repr(sorted(map(digest_of, own)))
         return hashlib.sha256(said.encode()).hexdigest()[:16]

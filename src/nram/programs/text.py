@@ -26,8 +26,8 @@ import contextlib
 import re
 from typing import NoReturn
 
+from nram.extensions.modules import find_module
 from nram.modules import MODULE_NAMES
-from nram.own_modules import find_module
 from nram.programs.check import MAKE_KNOWN
 from nram.programs.ir import (
     CONSTANTS,

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from nram.errors import UsageError
+from nram.extensions.tables import table_of
 from nram.modules import Module
-from nram.own_modules.all_pairs import table_of
 
 ROOM = 1 << 22
 LARGEST_SIZE = 4096

@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from nram.errors import UsageError
+from nram.extensions import tasks as own
 from nram.tasks import (
     access,
     copy,
@@ -17,7 +18,6 @@ from nram.tasks import (
     listk,
     listsearch,
     merge,
-    own,
     permutation,
     reverse,
     swap,

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from nram.errors import UsageError
-from nram.machine.gpu.shape import WarpShape
+from nram.machine.kernels.gpu.shape import WarpShape
 from nram.runtime import Device, available_bytes
 from nram.training.config import StageConfig, TrainConfig
 from nram.training.kernels import chosen_kernel

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
-from nram.machine.fast import choice as on_cpu
-from nram.machine.fast.choice import NoKernel, check_wanted
-from nram.machine.fast.shape import KernelShape
-from nram.machine.gpu import choice as on_gpu
-from nram.machine.gpu.shape import WarpShape
+from nram.machine.kernels.cpu import choice as on_cpu
+from nram.machine.kernels.cpu.choice import NoKernel, check_wanted
+from nram.machine.kernels.cpu.shape import KernelShape
+from nram.machine.kernels.gpu import choice as on_gpu
+from nram.machine.kernels.gpu.shape import WarpShape
 from nram.runtime import Device
 from nram.training.config import StageConfig, TrainConfig
 from nram.training.member import wiring_of

@@ -138,7 +138,7 @@ def batch_outcomes(
 def _outcomes(config: TrainConfig, stage: StageConfig, hyper: Hyper, controller: Controller, batch, kernel) -> Outcome:
     instances, limits = batch
     if kernel is not None:
-        from nram.machine.fast.outcomes import outcomes
+        from nram.machine.kernels.common.outcomes import outcomes
 
         return _judged(outcomes(kernel, controller, _kernel_batch(config, hyper, *batch)), instances)
     wiring, options = wiring_of(config.machine), machine_options(config, hyper.clip_activations, stage.hard)
@@ -159,7 +159,7 @@ def _outcomes(config: TrainConfig, stage: StageConfig, hyper: Hyper, controller:
 
 
 def _kernel_batch(config: TrainConfig, hyper: Hyper, instances: TracedInstance, limits: Array):
-    from nram.machine.fast.outcomes import Batch
+    from nram.machine.kernels.common.outcomes import Batch
 
     shares = jax.vmap(lambda instance: cell_shares(instance, config.scored_weight))(instances)
     epsilon = jnp.float32(config.epsilon)
@@ -197,7 +197,7 @@ def cost_and_gradient(
         (value, outcomes), gradient = jax.value_and_grad(cost, has_aux=True)(controller)
         return value, outcomes, gradient
 
-    from nram.machine.fast.outcomes import outcomes_and_gradient
+    from nram.machine.kernels.common.outcomes import outcomes_and_gradient
 
     # The cost is linear in the outcomes, so what the backward pass begins with is known before the forward pass.
     seeds = jnp.broadcast_to(weights[:, None] / config.batch, (3, config.batch))

@@ -16,8 +16,8 @@ import numpy as np
 from jax import Array
 
 from nram.machine import Controller
-from nram.machine.fast.choice import NoKernel, check_wanted, kernel_shape, make
-from nram.machine.fast.shape import BYTES, KernelShape
+from nram.machine.kernels.cpu.choice import NoKernel, check_wanted, kernel_shape, make
+from nram.machine.kernels.cpu.shape import BYTES, KernelShape
 from nram.runtime import Device
 from nram.training.config import MachineConfig, TrainConfig
 from nram.training.member import wiring_of
@@ -91,7 +91,7 @@ def _dealt(limits: np.ndarray, shards: int) -> np.ndarray:
 
 @lru_cache(maxsize=64)
 def _compiled(shape: KernelShape, epsilon: float, devices: tuple[Device, ...], batches: int) -> Any:
-    from nram.machine.fast.outcomes import Batch, Raw, outcomes
+    from nram.machine.kernels.common.outcomes import Batch, Raw, outcomes
 
     def one(controller: Controller, memories: Array, limits: Array) -> Array:
         nothing = jnp.zeros(memories.shape, jnp.float32)  # the loss is of no interest, nor what is wanted

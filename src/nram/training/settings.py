@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from nram.errors import UsageError
-from nram.own_modules import lasting_name as lasting_module_name
-from nram.own_modules import words_of
+from nram.extensions.modules import lasting_name as lasting_module_name
+from nram.extensions.modules import words_of
 from nram.tasks import get_task, lasting_name
 from nram.training.config import StageConfig, TrainConfig, problems_of
 from nram.training.ranges import Range

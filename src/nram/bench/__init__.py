@@ -1,0 +1,1 @@
+"""Everything that `nram bench` measures. Figures are ratios within one run."""

@@ -1,0 +1,93 @@
+"""What follows from an integer meaning alone: tables of all arguments for one M, and meanings made from them.
+
+The integer meaning of a module of one's own serves single Python integers. Distributions, traced numbers and whole
+arrays go by tables, which are built once for each M. This file imports NumPy late.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from nram.errors import UsageError
+from nram.extensions.builders import Arrays
+from nram.modules import Array, Module
+
+if TYPE_CHECKING:
+    import numpy as np
+
+LARGEST_TABLE = 1 << 22  # entries: a few seconds of calls into Python
+LARGEST_MATRIX = 1 << 24  # entries: 64 MB
+
+
+@dataclass(frozen=True)
+class EquationTwo:
+    """The fuzzy meaning by equation 2 of the paper: the sum over all arguments, as one product of matrices.
+
+    A product gives the same bits every time; adding up by index would not on a GPU.
+    """
+
+    module: str
+    integer: Callable[..., Any]
+    arity: int
+
+    def __call__(self, xp: Any, size: int, *distributions: Array) -> Array:
+        if not distributions:
+            return xp.eye(size)[int(self.integer(size))]
+        if size ** (self.arity + 1) > LARGEST_MATRIX:
+            raise UsageError(
+                f"the module {self.module} has no fuzzy form of its own, and by equation 2 it needs "
+                f"{size}^{self.arity + 1} numbers for M = {size}: add fuzzy=lambda xp, M, ...: ... to its Module, or "
+                "use smaller memories"
+            )
+        together = distributions[0]
+        for distribution in distributions[1:]:
+            together = (together[:, None] * distribution[None, :]).reshape(-1)
+        return together @ xp.asarray(_indicator(self.integer, self.arity, size), together.dtype)
+
+
+@lru_cache(maxsize=64)
+def _indicator(integer: Callable[..., Any], arity: int, size: int) -> np.ndarray:
+    """[M^arity, M]: 1 where the module gives the column's number for the row's arguments."""
+    import numpy as np
+
+    return np.eye(size, dtype=np.float32)[_table(integer, arity, size).reshape(-1)]
+
+
+@lru_cache(maxsize=64)
+def _table(integer: Callable[..., Any], arity: int, size: int) -> np.ndarray:
+    import numpy as np
+
+    outputs = (integer(size, *arguments) for arguments in product(range(size), repeat=arity))
+    return np.fromiter(outputs, np.int32, size**arity).reshape((size,) * arity)
+
+
+def table_of(module: Module, size: int) -> np.ndarray:
+    """int32, an axis for each argument: what the module gives for all arguments of one M."""
+    if size**module.arity > LARGEST_TABLE:
+        raise UsageError(
+            f"the module {module.name} has no emitted form, and a table of all its arguments is too large for "
+            f"M = {size}: add emit=lambda to, {', '.join(module.arguments)}: ... to its Module, or use smaller memories"
+        )
+    return _table(module.integer, module.arity, size)
+
+
+def on_arrays(module: Module, xp: Any, size: int, *arguments: Array) -> Array:
+    """The integer meaning on arrays of NumPy or JAX, traced ones included, for one M."""
+    if module.built_in:
+        return module.integer(size, *arguments)
+    if module.emits:
+        return module.emit(Arrays(xp, size), *arguments)
+    return xp.asarray(table_of(module, size))[arguments]
+
+
+def on_batch(module: Module, sizes: np.ndarray, *arguments: np.ndarray) -> Any:
+    """The integer meaning on NumPy arrays where every entry has an M of its own."""
+    if module.built_in:
+        return module.integer(sizes, *arguments)
+    import numpy as np
+
+    return np.frompyfunc(module.integer, 1 + module.arity, 1)(sizes, *arguments).astype(np.int64)

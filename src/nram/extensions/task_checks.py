@@ -1,0 +1,225 @@
+"""What can be wrong with a task that somebody wrote: each problem in a sentence that ends with its cure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from random import Random
+from typing import Any
+
+from nram.extensions.loading import refuse, short
+from nram.tasks.base import StepLimit, SymbolicCase, Task, Term
+
+SIZES_TRIED = (0, 1, 2, 3, 5, 9, 40)  # beyond the smallest complexity
+DRAWN = 4  # of each complexity and memory size
+LISTED = 5_000  # inputs of `legal_inputs` that are looked at
+FAR = 1_000  # the least memory is looked at as far as here
+
+_FUNCTIONS = ("least_memory", "sample_input", "oracle", "scored_cells")
+_OPTIONAL_FUNCTIONS = ("sample_traced", "legal_inputs", "symbolic")
+
+
+# ---- the parts of a task, without calling them
+
+
+def field_problems(task: Task) -> list[str]:
+    """What is wrong with the words and numbers of a task."""
+    problems = []
+
+    def need(condition: bool, message: str) -> None:
+        if not condition:
+            problems.append(message)
+
+    need(
+        isinstance(task.name, str) and re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", task.name) is not None,
+        f"name is {short(task.name)}: use one word of letters, digits, - and _",
+    )
+    for what, text in (("summary", task.summary), ("layout", task.layout)):
+        need(
+            isinstance(text, str) and bool(text.strip()) and text.isprintable(),
+            f"{what} is {short(text)}: say it in one line of words",
+        )
+    least = task.min_complexity
+    need(
+        type(least) is int and least >= 1,
+        f"min_complexity is {short(least)}: complexities are whole numbers from 1 up",
+    )
+    need(
+        type(task.trained_up_to) is int and (type(least) is not int or task.trained_up_to >= least),
+        f"trained_up_to is {short(task.trained_up_to)}: make it a whole number, at least min_complexity",
+    )
+    limit = task.step_limit
+    if isinstance(limit, StepLimit):
+        parts = limit.per_item, limit.constant
+        need(
+            all(type(part) is int and part >= 0 for part in parts) and sum(parts) > 0,
+            f"step_limit is {limit}: both parts are whole numbers from 0 up, and not both are 0",
+        )
+    else:
+        problems.append(f"step_limit is {short(limit)}: write StepLimit(2, 6) for T(n) = 2n + 6")
+    for what in _FUNCTIONS:
+        need(callable(getattr(task, what)), f"{what} is {short(getattr(task, what))}: make it a function")
+    for what in _OPTIONAL_FUNCTIONS:
+        value = getattr(task, what)
+        need(value is None or callable(value), f"{what} is {short(value)}: make it a function, or leave it out")
+    return problems
+
+
+# ---- one answer of each function
+
+
+def memory_problems(memory: Any, memory_size: int, what: str) -> list[str]:
+    """What is wrong with something that should be a memory of this many cells."""
+    if not isinstance(memory, list):
+        return [f"{what} gives a {type(memory).__name__}: give a list of {memory_size} integers"]
+    if len(memory) != memory_size:
+        cure = "fill it up with zeros" if len(memory) < memory_size else "need no more than memory_size cells"
+        return [f"{what} gives {len(memory)} cells instead of {memory_size}: {cure}"]
+    # One look at all values first: memories may be large, and nearly all are right.
+    if set(map(type, memory)) == {int} and min(memory) >= 0 and max(memory) < memory_size:
+        return []
+    cell = next(i for i, value in enumerate(memory) if type(value) is not int or not 0 <= value < memory_size)
+    if type(memory[cell]) is not int:
+        return [f"{what} gives {short(memory[cell])} in cell {cell}: make it a plain integer, int(...)"]
+    return [
+        f"{what} gives {memory[cell]} in cell {cell}: a memory of {memory_size} cells holds values from 0 to "
+        f"{memory_size - 1}, so draw smaller values or raise least_memory"
+    ]
+
+
+def answer_problems(answer: Any, memory: Sequence[int], what: str) -> list[str]:
+    """What is wrong with something that should be an oracle's answer to this memory."""
+    if not (isinstance(answer, tuple) and len(answer) == 2):
+        return [f"{what} gives {short(answer)}: give a pair, the expected memory and the list of output cells"]
+    expected, cells = answer
+    problems = memory_problems(expected, len(memory), what)
+    addresses = _address_problems(cells, len(memory), what)
+    if problems or addresses:
+        return problems + addresses
+    named = set(cells)
+    if expected != memory:
+        changed = [i for i, pair in enumerate(zip(memory, expected, strict=True)) if pair[0] != pair[1]]
+        outside = [i for i in changed if i not in named]
+        if outside:
+            problems.append(
+                f"{what} changes cell {outside[0]}, which is not among its output cells {short(cells)}: name it there, "
+                "or leave the cell as it is"
+            )
+    return problems
+
+
+def scored_problems(scored: Any, cells: list[int], what: str) -> list[str]:
+    if isinstance(scored, list) and scored and set(scored) <= set(cells):
+        return []
+    return [f"{what} gives {short(scored)}: give a list of some of the output cells"]
+
+
+def _address_problems(cells: Any, memory_size: int, what: str) -> list[str]:
+    if not isinstance(cells, list):
+        return [f"{what} names its output cells by {short(cells)}: give a list of addresses"]
+    if not cells:
+        return [f"{what} names no output cell: at least one must be asked for"]
+    wrong = [cell for cell in cells if type(cell) is not int or not 0 <= cell < memory_size]
+    if wrong:
+        return [f"{what} has the output cell {short(wrong[0])}: addresses go from 0 to {memory_size - 1}"]
+    if len(set(cells)) < len(cells):
+        return [f"{what} names an output cell twice in {short(cells)}: name each once"]
+    return []
+
+
+# ---- what shows only over several calls
+
+
+def check_behaviour(task: Task, shown: str) -> None:
+    """UsageError with the first thing that is wrong with the functions of a task, tried on small sizes.
+
+    The functions are expected to refuse their own wrong answers, as `own.watched` makes them.
+    """
+    refuse([*islice(_behaviour_problems(task), 1)], shown)
+
+
+def _behaviour_problems(task: Task) -> Iterator[str]:
+    yield from _least_memory_problems(task)
+    for n in (task.min_complexity + more for more in SIZES_TRIED):
+        for extra in (0, 1, n + 2):
+            for seed in range(DRAWN):
+                yield from _instance_problems(task, n, task.least_memory(n) + extra, seed)
+    if task.legal_inputs is not None:
+        yield from _listing_problems(task, task.legal_inputs)
+
+
+def _least_memory_problems(task: Task) -> Iterator[str]:
+    before = first = task.least_memory(task.min_complexity)
+    for n in range(task.min_complexity, task.min_complexity + FAR):
+        size = task.least_memory(n)
+        if type(size) is not int:
+            yield f"least_memory({n}) is {short(size)}: make it a whole number"
+        if size < 3:
+            yield f"least_memory({n}) is {size}: a memory has at least 3 cells, so write max(3, ...)"
+        if size < before:
+            yield f"least_memory({n}) is {size}, and {before} for n = {n - 1}: it must not fall as n grows"
+        before = size
+    if before == first:
+        yield f"least_memory(n) is {first} for every n: it must grow with n"
+
+
+def _instance_problems(task: Task, n: int, memory_size: int, seed: int) -> Iterator[str]:
+    memory = task.sample_input(Random(seed), n, memory_size)
+    if task.sample_input(Random(seed), n, memory_size) != memory:
+        yield (
+            f"sample_input(rng, {n}, {memory_size}) gives two memories from the same seed: draw from the rng that it "
+            "is given, and from nothing else"
+        )
+    yield from _oracle_problems(task, memory)
+
+
+def _oracle_problems(task: Task, memory: list[int]) -> Iterator[str]:
+    before = list(memory)
+    answer = _copied(task.oracle(memory))
+    if memory != before:
+        yield f"oracle({short(before)}) changes the memory it is given: begin with memory = list(memory)"
+    if _copied(task.oracle(list(before))) != answer:
+        yield f"oracle({short(before)}) gives two answers to the same memory: let it depend on the memory alone"
+    task.scored_cells(before, answer[1])
+
+
+def _copied(answer: tuple[list[int], list[int]]) -> tuple[list[int], list[int]]:
+    return list(answer[0]), list(answer[1])
+
+
+def _listing_problems(task: Task, listing: Callable[[int, int], Iterator[list[int]]]) -> Iterator[str]:
+    for n in (task.min_complexity, task.min_complexity + 1):
+        size = task.least_memory(n)
+        what = f"legal_inputs({n}, {size})"
+        listed = [tuple(memory) for memory in islice(listing(n, size), LISTED)]
+        known = set(listed)
+        if not listed:
+            yield f"{what} lists nothing: list every memory that sample_input can draw"
+        if len(known) < len(listed):
+            yield f"{what} lists a memory twice: list each once"
+        for memory in listed[:: max(1, len(listed) // 100)]:
+            yield from _oracle_problems(task, list(memory))
+        if len(listed) == LISTED:
+            return  # too many to tell what is missing
+        for seed in range(10 * DRAWN):
+            memory = task.sample_input(Random(seed), n, size)
+            if tuple(memory) not in known:
+                yield f"{what} does not list {short(memory)}, which sample_input draws: they must agree"
+
+
+def symbolic_problems(task: Task, describe: Callable[[int, Term], Iterator[SymbolicCase]]) -> Iterator[str]:
+    """What is wrong with the cases for a solver: some inputs, with their answers, must be among them. Imports z3."""
+    from nram.tasks._symbolic import describes
+
+    for n in (task.min_complexity, task.min_complexity + 1):
+        size = task.least_memory(n) + 1
+        cases = list(describe(n, size))
+        for seed in range(DRAWN):
+            memory = task.sample_input(Random(seed), n, size)
+            output, cells = task.oracle(memory)
+            if not any(describes(case, memory, output, cells) for case in cases):
+                yield (
+                    f"symbolic({n}, {size}) has no case with {short(memory)}, which sample_input draws, and "
+                    f"{short([(cell, output[cell]) for cell in cells])} expected of it: they must agree"
+                )

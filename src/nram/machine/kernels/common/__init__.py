@@ -1,0 +1,1 @@
+"""What the kernels for CPU and GPU share."""

@@ -1,0 +1,206 @@
+"""The backward pass of an example: from the seeds of the gradient to those of every layer's outputs, in the records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from nram.machine.kernels.gpu.episode import Episode, Example
+from nram.machine.kernels.gpu.forward import COST, FINISH, RUNNING, STOP, decided
+from nram.machine.kernels.gpu.frame import ENTROPY, LOSS, TIME
+from nram.machine.kernels.gpu.fuzzy import TapesBack
+from nram.machine.kernels.gpu.shape import LANES
+from nram.machine.kernels.gpu.warps import Columns, Value
+
+
+@dataclass(frozen=True)
+class Place:
+    """Of a module in the circuit."""
+
+    index: int
+    wire: int  # its first
+    writes: int  # how many WRITEs come before it
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What is loaded of a step before it is gone through."""
+
+    halting: list[Value]
+    seen: Columns
+    weights: list[Value]
+    values: list[Columns]
+    arguments: list[list[Columns]]  # of the modules that come first, backwards
+    tape: Callable[[int], Columns]  # that the last of these saw
+
+
+class BackwardPass:
+    def __init__(self, episode: Episode, example: Example, mixed: Columns):
+        self.episode, self.example, self.mixed = episode, example, mixed
+        self.to, self.shape, self.own = episode.to, episode.shape, episode.own
+        self.stretches = list(self._stretches())
+
+    def _stretches(self) -> Iterator[list[Place]]:
+        """The modules from the last to the first, cut after every one that touches memory: what a stretch needs is
+        loaded at once."""
+        stretch, wire, writes = [], self.shape.argument_wires, self.shape.writes
+        for index, module in reversed(list(enumerate(self.shape.wiring.modules))):
+            wire -= module.arity
+            writes -= module.name == "WRITE"
+            if module.arity:
+                stretch.append(Place(index, wire, writes))
+            if module.memory != "nothing":
+                yield stretch
+                stretch = []
+        if stretch:
+            yield stretch
+
+    def run(self) -> None:
+        """All steps, from the last to the first; the tape's place now holds its gradient."""
+        to, shape = self.to, self.shape
+        to.sync()
+
+        def clear(place: Value, _: list[Value]) -> list[Value]:
+            to.store_columns([to.nothing] * shape.columns, self.own["tape"], place)
+            return []
+
+        to.repeat(shape.tape, clear, step=shape.row)
+        to.sync()
+        self.seeds = [self._seed(row) for row in (LOSS, ENTROPY, TIME)]
+        self.slopes = [self._slope(number) for number in range(shape.columns)] if shape.loss == "average" else []
+        last = to.at.sub(self.example.steps, to.index(1))
+        carried = (shape.registers + 2 * self._left_pending()) * shape.columns + len(self.episode.network.start())
+        begin = [to.nothing] * (1 + carried)
+        to.repeat(self.example.steps, lambda number, held: self._step_back(to.at.sub(last, number), held), begin)
+
+    def _left_pending(self) -> int:
+        """How many READs a step leaves to the one before it."""
+        left, cropped = 0, False
+        for module in reversed(self.shape.wiring.modules):
+            if module.name == "READ" and cropped and left < self.shape.pending:
+                left += 1
+            elif module.memory != "nothing":
+                left, cropped = 0, True
+        return left
+
+    def _seed(self, row: int) -> Value:
+        to = self.to
+        place = to.at.add(self.episode.frame.example, to.index(row * self.shape.batch))
+        return to.spread(to.load_scalar(self.episode.frame.buffers["seeds"], place))
+
+    def _slope(self, number: int, seen: Value | None = None) -> Value:
+        """Of the loss, by what it takes the logarithm of."""
+        to = self.to
+        seen = self.mixed[number] if seen is None else self.episode.likelihood(seen)
+        slope = to.at.fneg(to.divide(to.mul(self.seeds[LOSS], self.example.shares[number]), seen))
+        return to.choose(to.above(seen, self.episode.epsilon), slope, to.nothing)
+
+    def _step_back(self, step: Value, held: list[Value]) -> list[Value]:
+        to, shape, episode = self.to, self.shape, self.episode
+        to_running, *rest = held  # the gradient with respect to the chance of running on after this step
+        count = 2 * self._left_pending()
+        width = (count + shape.registers) * shape.columns
+        rows, to_state = episode.grouped(rest[:width]), rest[width:]
+        pending = list(zip(rows[:count:2], rows[1:count:2], strict=True))
+        to_registers = rows[count:]
+        record = episode.frame.record(episode.records, step)
+        kept = self._fetch(step, record)
+        to.sync()  # also keeps the compiler from loading each number where it is used, a long wait every time
+        number = episode.number(step)
+        to_finish = to.divide(to.mul(self.seeds[TIME], number), self.example.limit)
+        to_finish = to.add(to_finish, self._observe_back(kept))
+        episode.wires.restore(kept.weights, kept.values)
+        to.sync()
+        running, willing = kept.halting[RUNNING], kept.halting[STOP]
+        forced = to.at.fcmp_ordered(">=", number, self.example.limit)
+        slope = to.mul(to.mul(running, to.sub(to_finish, to_running)), willing)
+        slope = to.mul(slope, to.sub(to.number(1.0), willing))
+        stop = to.choose(forced, to.number(1.0), decided(to, willing)) if shape.hard else willing
+        left = to.sub(to.number(1.0), stop)
+        to_halt = to.choose(forced, to.nothing, slope)
+        counted = to.at.fcmp_ordered("<=", number, self.example.limit)
+        share = to.divide(self.seeds[ENTROPY], to.mul(self.example.limit, to.number(float(shape.wiring.wires))))
+        to_entropy = to.choose(counted, share, to.nothing)
+        to_registers = self._circuit_back(step, record, kept, to_registers, to_entropy, pending)
+        rows = episode.network.kept(record)
+        to_registers, to_state = episode.network.backward(to_registers, to_halt, to_state, record, rows)
+        to_running = to.fma(stop, to_finish, to.mul(left, to_running))
+        rows = [*(row for both in pending for row in both), *to_registers]
+        return [to_running, *[column for row in rows for column in row], *to_state]
+
+    def _fetch(self, step: Value, record: Value) -> Kept:
+        """All loads of a step at once, so that it waits for global memory once."""
+        to, shape, episode = self.to, self.shape, self.episode
+        width = shape.columns
+        halting = to.quad(episode.part(record, "halting"))
+        seen = to.columns(episode.part(record, "seen"), 0, width)
+        weights = episode.wires.kept(episode.part(record, "weights"))
+        values = to.columns(episode.part(record, "values"), 0, len(shape.value_rows) * width)
+        first = self.stretches[0] if self.stretches else []
+        arguments = self._arguments(record, first)
+        tape = self._version(step, first[-1].writes if first else 0)
+        return Kept(halting, seen, weights, episode.grouped(values), arguments, tape)
+
+    def _arguments(self, record: Value, places: list[Place]) -> list[list[Columns]]:
+        episode, modules = self.episode, self.shape.wiring.modules
+        return [
+            episode.grouped(
+                self.to.columns(
+                    episode.part(record, "arguments", place.wire), 0, modules[place.index].arity * self.shape.columns
+                )
+            )
+            for place in places
+        ]
+
+    def _version(self, step: Value, writes: int) -> Callable[[int], Columns]:
+        """The rows of a tape, loaded at once if the registers hold them."""
+        to, shape, begin = self.to, self.shape, self.episode.version(step, writes)
+        if shape.rows * shape.columns > LANES:
+            return lambda number: to.columns(begin, number * shape.row, shape.columns)
+        return self.episode.grouped(to.columns(begin, 0, shape.rows * shape.columns)).__getitem__
+
+    def _observe_back(self, kept: Kept) -> Value:
+        """Add to the memory's gradient; returns the loss's gradient with respect to p_t."""
+        to, shape, tape = self.to, self.shape, self.own["tape"]
+        slopes = self.slopes or [self._slope(number, own) for number, own in enumerate(kept.seen)]
+        for slope, target, there in zip(slopes, self.example.targets, self.example.cells, strict=True):
+            former = to.load_each(tape, target, there)
+            to.store_each(to.fma(kept.halting[FINISH], slope, former), tape, target, there)
+        if shape.loss == "average":
+            return to.total([to.mul(slope, own) for slope, own in zip(slopes, kept.seen, strict=True)])
+        return to.mul(self.seeds[LOSS], kept.halting[COST])
+
+    def _circuit_back(
+        self,
+        step: Value,
+        record: Value,
+        kept: Kept,
+        to_registers: list[Columns],
+        to_entropy: Value,
+        pending: list[tuple[Columns, Columns]],
+    ) -> list[Columns]:
+        to, shape, fuzzy = self.to, self.shape, self.episode.fuzzy
+        to_values: list[Columns] = [[to.nothing] * shape.columns for _ in shape.supports]
+        for number, gradient in enumerate(to_registers):
+            self._receive(shape.argument_wires + number, fuzzy.crop(gradient), to_values, to_entropy)
+        arguments, tape, crop_tape = kept.arguments, kept.tape, True
+        for number, stretch in enumerate(self.stretches):
+            if number > 0:
+                arguments = self._arguments(record, stretch)
+                to.sync()
+            for place, own in zip(stretch, arguments, strict=True):
+                module = shape.wiring.modules[place.index]
+                if module.memory != "nothing" and number > 0:
+                    tape = self._version(step, place.writes)
+                gradient = fuzzy.crop(to_values[shape.registers + place.index])
+                tapes = TapesBack(self.own["tape"], tape, crop_tape, pending)
+                found = fuzzy.backward(module.name, own, gradient, tapes)
+                crop_tape = crop_tape and module.memory == "nothing"
+                for wire, received in enumerate(found, place.wire):
+                    self._receive(wire, received, to_values, to_entropy)
+        return to_values[: shape.registers]
+
+    def _receive(self, wire: int, gradient: Columns, to_values: list[Columns], to_entropy: Value) -> None:
+        """The gradient of a wire: passed on to the values it chooses from, and gathered for that of its weights."""
+        self.episode.wires.pass_back(wire, gradient, to_values)
+        self.episode.wires.receive(wire, gradient, to_entropy)

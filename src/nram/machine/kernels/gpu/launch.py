@@ -1,0 +1,126 @@
+"""Kernels on an NVIDIA GPU: the driver compiles the PTX, and a handler in machine code launches it on XLA's stream."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from llvmlite import ir
+
+from nram.errors import NramError
+from nram.machine.kernels.cpu.compiled import loaded, object_code_of
+from nram.machine.kernels.cpu.lanes import I32, I64, POINTER
+from nram.machine.kernels.gpu.call_frame import CallFrame, FunctionPointer
+from nram.machine.kernels.gpu.compiled import offer
+from nram.machine.kernels.gpu.frame import buffer_shapes
+from nram.machine.kernels.gpu.kernel import Launch, launches, ptx
+from nram.machine.kernels.gpu.shape import LANES, WarpShape
+
+HANDLER = "launch"
+MOST_REGISTERS, LOCAL_BYTES, DYNAMIC_SHARED = 4, 3, 8  # CUfunction_attribute
+ERROR_LOG, ERROR_LOG_BYTES = 5, 6  # CUjit_option
+LOG_BYTES = 8192
+
+
+@dataclass(frozen=True)
+class DeviceFunction:
+    """A kernel that the driver has compiled."""
+
+    address: int  # the driver's handle
+    registers: int  # of a thread
+    local_bytes: int  # of a thread: what did not fit into its registers
+
+
+@cache
+def driver() -> Any:
+    """NVIDIA's driver, started."""
+    try:
+        library = ctypes.CDLL("libcuda.so.1")
+    except OSError as error:
+        raise NramError(f"there is no NVIDIA driver: {error}") from error
+    _check(library, library.cuInit(0), "start")
+    return library
+
+
+def _check(library: Any, status: int, what: str) -> None:
+    if status:
+        words = ctypes.c_char_p()
+        library.cuGetErrorString(status, ctypes.byref(words))
+        said = words.value.decode() if words.value else f"error {status}"
+        raise NramError(f"NVIDIA's driver fails to {what}: {said}")
+
+
+@cache
+def compiled_on_device(shape: WarpShape) -> list[DeviceFunction]:
+    """The functions of all launches in the context that JAX uses too, that of the first GPU."""
+    cuda = driver()
+    device, context, former = ctypes.c_int(), ctypes.c_void_p(), ctypes.c_void_p()
+    _check(cuda, cuda.cuDeviceGet(ctypes.byref(device), 0), "find a GPU")
+    _check(cuda, cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device), "open the GPU")
+    _check(cuda, cuda.cuCtxPushCurrent_v2(context), "use the GPU")
+    try:
+        return _functions(cuda, shape)
+    finally:
+        cuda.cuCtxPopCurrent_v2(ctypes.byref(former))
+
+
+def _functions(cuda: Any, shape: WarpShape) -> list[DeviceFunction]:
+    module = ctypes.c_void_p()
+    log = ctypes.create_string_buffer(LOG_BYTES)
+    options = (ctypes.c_int * 2)(ERROR_LOG, ERROR_LOG_BYTES)
+    values = (ctypes.c_void_p * 2)(ctypes.addressof(log), LOG_BYTES)
+    text = ctypes.create_string_buffer(ptx(shape).encode())
+    status = cuda.cuModuleLoadDataEx(ctypes.byref(module), text, len(options), options, values)
+    _check(cuda, status, f"compile the kernel ({log.value.decode(errors='replace').strip()})")
+    return [_function(cuda, module, own) for own in launches(shape)]
+
+
+def _function(cuda: Any, module: ctypes.c_void_p, own: Launch) -> DeviceFunction:
+    function, number = ctypes.c_void_p(), ctypes.c_int()
+    _check(cuda, cuda.cuModuleGetFunction(ctypes.byref(function), module, own.entry.encode()), "find the kernel")
+    wanted = own.shared_bytes
+    _check(cuda, cuda.cuFuncSetAttribute(function, DYNAMIC_SHARED, wanted), f"give a block {wanted} bytes")
+    found = []
+    for attribute in (MOST_REGISTERS, LOCAL_BYTES):
+        _check(cuda, cuda.cuFuncGetAttribute(ctypes.byref(number), attribute, function), "describe the kernel")
+        found.append(number.value)
+    assert function.value is not None
+    return DeviceFunction(function.value, *found)
+
+
+@cache
+def registered_on_device(shape: WarpShape) -> str:
+    """The name under which XLA finds the kernel for this shape."""
+    functions = [function.address for function in compiled_on_device(shape)]
+    launch = ctypes.cast(driver().cuLaunchKernel, ctypes.c_void_p).value
+    assert launch is not None
+    engine = loaded(object_code_of(build_handler(shape, functions, launch)))
+    return offer(shape, engine, HANDLER, "CUDA")
+
+
+def build_handler(shape: WarpShape, functions: list[int], launch: int) -> ir.Module:
+    """The machine code that XLA calls: it launches the kernel's functions for all members by `launch`."""
+    module = ir.Module("handler")
+    entry = CallFrame(module, HANDLER)
+    to = entry.to
+    names = list(buffer_shapes(shape))
+    addresses, parameters = (to.at.alloca(POINTER, len(names)) for _ in range(2))
+    for number, address in enumerate(entry.buffers(shape)):
+        place = entry.at(addresses, 8 * number)
+        to.at.store(address, place)
+        to.at.store(place, entry.at(parameters, 8 * number))
+    members, stream = entry.members(shape), entry.stream()
+    one, none, status = I32(1), ir.Constant(POINTER, None), I32(0)
+    for own, function in zip(launches(shape), functions, strict=True):
+        blocks = to.at.trunc(to.at.mul(members, I64(own.blocks)), I32)
+        grid, block = [blocks, one, one], [I32(own.warps * LANES), one, one]
+        arguments = [to.at.inttoptr(I64(function), POINTER), *grid, *block, I32(own.shared_bytes)]
+        arguments += [stream, parameters, none]
+        kind = FunctionPointer(ir.FunctionType(I32, [argument.type for argument in arguments]))
+        status = to.at.or_(status, to.at.call(to.at.inttoptr(I64(launch), kind), arguments))
+    with to.at.if_then(to.at.icmp_unsigned("!=", status, I32(0))):
+        entry.fail("the GPU does not take the kernel of nram.machine.kernels.gpu")
+    to.at.ret(none)
+    return module

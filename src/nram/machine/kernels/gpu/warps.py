@@ -1,0 +1,352 @@
+"""Code on warps of numbers: 32 lanes that do the same, and exchange what they hold.
+
+The mathematics is written in these operations alone. `host.py` makes vector code of them, which any CPU runs;
+`device.py` makes the code of one thread of a GPU's warp. What both share is here: arithmetic, loops, and sums over
+lanes made of the one exchange there is, `permuted`.
+
+A *uniform* value is an LLVM scalar that is the same for the whole warp. Offsets count numbers, not bytes.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, cast
+
+from llvmlite import ir
+
+from nram.machine.kernels.common import vector_math
+from nram.machine.kernels.cpu.lanes import counted_loop
+from nram.machine.kernels.cpu.shape import BYTES, Precision
+from nram.machine.kernels.gpu.shape import LANES, QUAD
+
+I1, I8, I32, I64, VOID = ir.IntType(1), ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.VoidType()
+WORD = 4  # bytes of a 32-bit number
+SCALARS = {"float32": ir.FloatType(), "float64": ir.DoubleType()}
+
+Value = Any  # an LLVM value: llvmlite does not type them
+Columns = list[Value]
+"""A distribution, or a gradient with respect to one: a warp for every 32 places."""
+
+
+class Warps(ABC):
+    """Appends instructions to one function."""
+
+    vector: Any  # the LLVM type of a warp of numbers
+    integers: Any  # of a warp of 32-bit integers
+
+    def __init__(self, function: ir.Function, precision: Precision):
+        self.function = function
+        self.precision: Precision = precision
+        self.scalar = SCALARS[precision]
+        self.bytes = BYTES[precision]
+        self.at = ir.IRBuilder(function.append_basic_block("entry"))
+
+    # What a back end says
+
+    @property
+    @abstractmethod
+    def lane(self) -> Value:
+        """0..31, a lane each."""
+
+    @abstractmethod
+    def number(self, value: float) -> Value:
+        """A constant in every lane."""
+
+    @abstractmethod
+    def whole(self, value: int) -> Value:
+        """A constant integer in every lane."""
+
+    @abstractmethod
+    def spread(self, uniform: Value) -> Value:
+        """A uniform value in every lane."""
+
+    @abstractmethod
+    def uniform(self, warp: Value) -> Value:
+        """Of a warp that holds the same in every lane."""
+
+    @abstractmethod
+    def intrinsic(self, name: str, *arguments: Value) -> Value: ...
+
+    @abstractmethod
+    def permuted(self, columns: Columns, index: Value) -> Value:
+        """In every lane the number at its own index of the columns; an index beyond them gives any of their numbers, or
+        that at the index modulo 32 if there is one column."""
+
+    @abstractmethod
+    def sync(self) -> None:
+        """What lanes have stored is seen by the others from here on."""
+
+    @abstractmethod
+    def load(self, pointer: Value, offset: Value | int = 0) -> Value:
+        """32 numbers, one after the other."""
+
+    @abstractmethod
+    def store(self, value: Value, pointer: Value, offset: Value | int = 0) -> None: ...
+
+    @abstractmethod
+    def load_whole(self, pointer: Value, offset: Value | int = 0) -> Value:
+        """32 integers, one after the other."""
+
+    @abstractmethod
+    def load_each(self, pointer: Value, index: Value, where: Value | None = None, whole: bool = False) -> Value:
+        """The number at each lane's own index; 0 in lanes not taken."""
+
+    @abstractmethod
+    def store_each(
+        self, value: Value, pointer: Value, index: Value, where: Value | None = None, whole: bool = False
+    ) -> None: ...
+
+    @abstractmethod
+    def load_some(self, count: int, pointer: Value, index: Value) -> list[Value]:
+        """One, two or four numbers from each lane's own index on, which is a multiple of their count."""
+
+    @abstractmethod
+    def store_some(self, values: list[Value], pointer: Value, index: Value, where: Value | None = None) -> None: ...
+
+    def load_quads(self, pointer: Value, index: Value) -> list[Value]:
+        return self.load_some(QUAD, pointer, index)
+
+    @abstractmethod
+    def exponential(self, x: Value) -> Value: ...
+
+    @abstractmethod
+    def rough_log(self, x: Value) -> Value:
+        """The logarithm, right to 2e-7 at worst where it is near 0."""
+
+    @abstractmethod
+    def divide(self, a: Value, b: Value) -> Value: ...
+
+    # Numbers
+
+    def logarithm(self, x: Value) -> Value:
+        """Right to the last bits."""
+        return vector_math.logarithm(cast(Any, self), x)
+
+    def logistic(self, x: Value) -> Value:
+        return vector_math.logistic(cast(Any, self), x)
+
+    def hyperbolic_tangent(self, x: Value) -> Value:
+        return vector_math.hyperbolic_tangent(cast(Any, self), x)
+
+    def index(self, value: Value | int) -> Value:
+        return ir.Constant(I32, value) if isinstance(value, int) else value
+
+    def add(self, a: Value, b: Value) -> Value:
+        return self.at.fadd(a, b)
+
+    def sub(self, a: Value, b: Value) -> Value:
+        return self.at.fsub(a, b)
+
+    def mul(self, a: Value, b: Value) -> Value:
+        return self.at.fmul(a, b)
+
+    def fma(self, a: Value, b: Value, c: Value) -> Value:
+        """a b + c"""
+        return self.intrinsic("fma", a, b, c)
+
+    def above(self, a: Value, b: Value) -> Value:
+        """Whether a > b; not so for a NaN."""
+        return self.at.fcmp_ordered(">", a, b)
+
+    def choose(self, condition: Value, yes: Value, no: Value) -> Value:
+        return self.at.select(condition, yes, no)
+
+    def at_least(self, a: Value, bound: Value) -> Value:
+        """The larger of the two; a NaN in `a` stays one."""
+        return self.choose(self.at.fcmp_ordered("<", a, bound), bound, a)
+
+    def at_most(self, a: Value, bound: Value) -> Value:
+        return self.choose(self.above(a, bound), bound, a)
+
+    def declared(self, name: str, result: ir.Type, arguments: Sequence[ir.Type]) -> ir.Function:
+        module = self.function.module
+        if name in module.globals:
+            return module.globals[name]
+        return ir.Function(module, ir.FunctionType(result, arguments), name)
+
+    # Lanes
+
+    def before(self, count: int | Value, column: int = 0) -> Value:
+        """Which lanes of a column have a place below `count`."""
+        bound = self.whole(count - column * LANES) if isinstance(count, int) else self.spread(count)
+        return self.at.icmp_signed("<", self.lane, bound)
+
+    def only(self, lane: int) -> Value:
+        return self.at.icmp_signed("==", self.lane, self.whole(lane))
+
+    def part(self, value: Value, count: int, column: int = 0) -> Value:
+        """The same, and 0 in all places from `count` on."""
+        if count >= (column + 1) * LANES:
+            return value
+        return self.choose(self.before(count, column), value, self.number(0.0))
+
+    def certain(self, place: int, columns: int) -> Columns:
+        """1 at this place, 0 elsewhere."""
+        one, nothing = self.number(1.0), self.number(0.0)
+        return [
+            self.choose(self.only(place % LANES), one, nothing) if place // LANES == column else nothing
+            for column in range(columns)
+        ]
+
+    # Exchanges between lanes
+
+    def swapped(self, value: Value, distance: int) -> Value:
+        """What the lane holds whose number differs in this bit."""
+        return self.permuted([value], self.at.xor(self.lane, self.whole(distance)))
+
+    def with_lower(self, value: Value, distance: int) -> Value:
+        """The sum with what the lane holds that is so much lower, if there is one."""
+        lower = self.permuted([value], self.at.sub(self.lane, self.whole(distance)))
+        there = self.at.icmp_signed(">=", self.lane, self.whole(distance))
+        return self.choose(there, self.add(value, lower), value)
+
+    def pick(self, columns: Columns, place: int) -> Value:
+        """One number of the columns, in every lane."""
+        return self.permuted([columns[place // LANES]], self.whole(place % LANES))
+
+    def total(self, columns: Columns) -> Value:
+        """The sum of all numbers, in every lane."""
+        return self._over_lanes(columns, self.add)
+
+    def largest(self, columns: Columns) -> Value:
+        return self._over_lanes(columns, self.at_least)
+
+    def largest_chance(self, columns: Columns) -> Value:
+        """The largest of numbers none of which is below 0."""
+        return self.largest(columns)
+
+    def first_lane(self, conditions: list[Value], otherwise: int) -> Value:
+        """The first place whose condition holds, in every lane."""
+        places = []
+        for number, condition in enumerate(conditions):
+            place = self.at.add(self.lane, self.whole(number * LANES))
+            places.append(self.choose(condition, place, self.whole(otherwise)))
+        return self._over_lanes(places, lambda a, b: self.choose(self.at.icmp_signed("<", a, b), a, b))
+
+    def _over_lanes(self, columns: Columns, join: Callable[[Value, Value], Value]) -> Value:
+        result = columns[0]
+        for column in columns[1:]:
+            result = join(result, column)
+        for bit in range(LANES.bit_length() - 1):
+            result = join(result, self.swapped(result, 1 << bit))
+        return result
+
+    def prefix(self, columns: Columns) -> Columns:
+        """At every place the sum of the numbers up to it."""
+        results = []
+        for column in columns:
+            for bit in range(LANES.bit_length() - 1):
+                column = self.with_lower(column, 1 << bit)
+            results.append(self.add(column, self.pick(results, len(results) * LANES - 1)) if results else column)
+        return results
+
+    def rotated(self, columns: Columns, by: int, size: int) -> Columns:
+        """result[i + by] = columns[i], modulo `size`."""
+        results = []
+        for number in range(len(columns)):
+            index = self.at.add(self.lane, self.whole(number * LANES - by))
+            if size != LANES:  # lanes themselves are counted modulo 32
+                low, high = self.whole(0), self.whole(size)
+                index = self.choose(self.at.icmp_signed("<", index, low), self.at.add(index, high), index)
+                index = self.choose(self.at.icmp_signed(">=", index, high), self.at.sub(index, high), index)
+            results.append(self.part(self.permuted(columns, index), size, number))
+        return results
+
+    def reflected(self, columns: Columns, size: int) -> Columns:
+        """result[-i] = columns[i], modulo `size`."""
+        results = []
+        for number in range(len(columns)):
+            index = self.at.sub(self.whole(size - number * LANES), self.lane)
+            if number == 0:
+                index = self.choose(self.only(0), self.whole(0), index)
+            results.append(self.part(self.permuted(columns, index), size, number))
+        return results
+
+    def lane_sums(self, warps: list[Value], distance: int = 1) -> Value:
+        """Lane i: the sum over the lanes of warp number i; at most 32 of them. An exchange per warp instead of five.
+
+        With a distance d, a power of 2: of warp number i // d, over the lanes whose number has the same rest by d."""
+        rows: list[Value | None] = [*warps, *[None] * (LANES // distance - len(warps))]
+        nothing = self.number(0.0)
+        while len(rows) > 1:
+            upper = self.at.icmp_signed("!=", self.at.and_(self.lane, self.whole(distance)), self.whole(0))
+            paired: list[Value | None] = []
+            for a, b in zip(rows[::2], rows[1::2], strict=True):
+                if a is None:
+                    paired.append(None)
+                    continue
+                other = nothing if b is None else b
+                kept, given = self.choose(upper, other, a), self.choose(upper, a, other)
+                paired.append(self.add(kept, self.swapped(given, distance)))
+            rows, distance = paired, distance * 2
+        return rows[0]
+
+    # Memory
+
+    def place(self, pointer: Value, offset: Value | int, kind: ir.Type | None = None) -> Value:
+        """The address so many numbers further on."""
+        if isinstance(offset, int) and offset == 0:
+            return pointer
+        return self.at.gep(pointer, [self.index(offset)], inbounds=True, source_etype=kind or self.scalar)
+
+    def load_scalar(self, pointer: Value, offset: Value | int = 0, kind: ir.Type | None = None) -> Value:
+        """A uniform number, or an integer where the kind says so."""
+        kind = kind or self.scalar
+        align = self.bytes if kind is self.scalar else WORD
+        return self.at.load(self.place(pointer, offset, kind), align=align, typ=kind)
+
+    def store_uniform(self, value: Value, pointer: Value, offset: Value | int = 0) -> None:
+        """One number, of a warp that holds the same in every lane."""
+        self.at.store(self.uniform(value), self.place(pointer, offset), align=self.bytes)
+
+    def quad(self, pointer: Value, offset: Value | int = 0) -> list[Value]:
+        """Four numbers from an offset on that is a multiple of four, each in every lane."""
+        kind = ir.VectorType(self.scalar, QUAD)
+        four = self.at.load(self.place(pointer, offset), align=self.quad_alignment, typ=kind)
+        return [self.spread(self.at.extract_element(four, self.index(i))) for i in range(QUAD)]
+
+    quad_alignment: int
+
+    def columns(self, pointer: Value, offset: Value | int, count: int) -> Columns:
+        """A row of memory."""
+        begin = self.place(pointer, offset)
+        return [self.load(begin, number * LANES) for number in range(count)]
+
+    def store_columns(self, columns: Columns, pointer: Value, offset: Value | int = 0) -> None:
+        begin = self.place(pointer, offset)
+        for number, column in enumerate(columns):
+            self.store(column, begin, number * LANES)
+
+    def store_first(self, count: int, columns: Columns, pointer: Value, offset: int = 0) -> None:
+        """The first numbers of a row."""
+        for number, column in enumerate(columns):
+            left, start = count - number * LANES, offset + number * LANES
+            if left >= LANES:
+                self.store(column, pointer, start)
+            elif left > 0:
+                self.store_each(column, pointer, self.at.add(self.lane, self.whole(start)), self.before(left))
+
+    def publish(self, columns: Columns, pointer: Value, offset: Value | int = 0) -> None:
+        """Store a row for other lanes to read, once they are done with what stood there."""
+        self.sync()
+        self.store_columns(columns, pointer, offset)
+        self.sync()
+
+    # Control
+
+    def repeat(
+        self,
+        count: Value | int,
+        body: Callable[[Value, list[Value]], Sequence[Value]],
+        carried: Sequence[Value] = (),
+        first: Value | int = 0,
+        step: int = 1,
+    ) -> list[Value]:
+        """`body(index, carried) -> carried` for index = first, first + step, ... below `count`, at least once."""
+        return counted_loop(self, I32, count, body, carried, first, step)
+
+    @cached_property
+    def nothing(self) -> Value:
+        return self.number(0.0)

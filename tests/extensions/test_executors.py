@@ -1,0 +1,377 @@
+"""Modules of one's own in every executor: derived and written meanings, native code, searching, proofs, pictures."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+from itertools import product
+from pathlib import Path
+from random import Random
+from textwrap import dedent
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from nram.errors import UsageError
+from nram.extensions.modules import get_module, register_module
+from nram.extensions.tables import EquationTwo, on_arrays, on_batch
+from nram.machine import Wiring, run_hard, soft_step
+from nram.machine.soft import Options, start_soft
+from nram.machine.table import table_controller
+from nram.modules import MODULES, PAPER_MODULES, Module, select_modules
+from nram.pictures.circuits import program_svg
+from nram.programs import execute, from_text, interpret
+from nram.programs.native import llvm
+from nram.programs.native.aot import compile_program
+from nram.programs.native.jit import CompiledProgram
+from nram.programs.simplify import simplify
+from nram.programs.verify import verify
+from nram.search.engine import Search
+from nram.search.for_task import find_counterexamples
+from nram.search.instances import Pool, task_pool
+from nram.search.kernel import judge
+from nram.search.look_up import have_tables
+from nram.search.structure import Structure, embed
+from nram.tasks import get_task
+from nram.tasks.base import Instance
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "modules"
+HALVE = EXAMPLES / "halve.py"
+MIDDLE = EXAMPLES / "middle.py"
+
+
+def _emit_distance(to, x, y):
+    """A choice inside of a sum inside of a choice."""
+    total = to.add(to.choose(to.less(x, y), to.sub(y, x), to.sub(x, y)), to.number(1))
+    return to.choose(to.equal(total, to.size), to.number(0), total)
+
+
+OWN = (
+    Module("PRODUCT", ("x", "y"), lambda M, x, y: x * y % M, emit=lambda to, x, y: to.multiply(x, y)),
+    Module("QUOTIENT", ("x", "y"), lambda M, x, y: x // y if y else 0, emit=lambda to, x, y: to.divide(x, y)),
+    Module("FURTHER", ("x", "y"), lambda M, x, y: (abs(x - y) + 1) % M, emit=_emit_distance),
+    Module("LAST", (), lambda M: M - 1, emit=lambda to: to.sub(to.size, to.number(1))),
+)
+SILENT = tuple(Module(f"{module.name}-ONLY", module.arguments, module.integer) for module in OWN)
+"""The same by their integer meaning alone."""
+names = pytest.mark.parametrize("name", [module.name for module in (*OWN, *SILENT)])
+emitted = pytest.mark.parametrize("name", [module.name for module in OWN])
+
+READY: list[Module] = []
+
+
+@pytest.fixture(autouse=True)
+def known(forgotten):
+    """OWN and SILENT, checked once and known to every test of this file."""
+    if not READY:
+        READY.extend(map(register_module, (*OWN, *SILENT)))
+    MODULES.update((module.name, module) for module in READY)
+
+
+def call_once(name: str) -> str:
+    """A program that puts what a module gives for the first two cells into the third, and halts."""
+    arguments = ", ".join(("o1", "o2")[: MODULES[name].arity])
+    return dedent(f"""\
+        nram program 1
+        registers: r1
+
+        always:
+            o1 = READ(0)
+            o2 = READ(1)
+            o3 = {name}({arguments})
+            WRITE(2, o3)
+            r1 := o3
+            halt
+        """)
+
+
+def memories(size: int) -> list[list[int]]:
+    return [[a, b] + [0] * (size - 2) for a, b in product(range(size), repeat=2)]
+
+
+def after(name: str, memory: list[int]) -> list[int]:
+    """The memory after `call_once`."""
+    output = MODULES[name].integer(len(memory), *memory[: MODULES[name].arity])
+    return [*memory[:2], output, *memory[3:]]
+
+
+# ---- the meanings
+
+
+@names
+def test_the_fuzzy_meaning_is_equation_2_by_enumeration(name, float64):
+    module, rng = MODULES[name], np.random.default_rng(1)
+    for size, xp in ((3, np), (4, np), (6, np), (4, jnp)):
+        distributions = rng.dirichlet(np.ones(size), size=module.arity)
+        expected = np.zeros(size)
+        for arguments in product(range(size), repeat=module.arity):
+            expected[module.integer(size, *arguments)] += np.prod(
+                [distributions[i, value] for i, value in enumerate(arguments)]
+            )
+        found = module.fuzzy(xp, size, *map(xp.asarray, distributions))
+        np.testing.assert_allclose(np.asarray(found), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "module", [module for module in PAPER_MODULES if module.memory == "nothing"], ids=lambda module: module.name
+)
+def test_the_closed_forms_of_the_paper_are_what_would_be_derived(module):
+    rng = np.random.default_rng(2)
+    distributions = rng.dirichlet(np.ones(7), size=module.arity)
+    derived = EquationTwo(module.name, module.integer, module.arity)
+    np.testing.assert_allclose(module.fuzzy(np, 7, *distributions), derived(np, 7, *distributions), atol=1e-12)
+
+
+def test_the_derived_meaning_has_a_gradient(float64):
+    module, size = MODULES["QUOTIENT-ONLY"], 5
+    rng = np.random.default_rng(3)
+    a, b, weights = (jnp.asarray(rng.dirichlet(np.ones(size))) for _ in range(3))
+    gradient = jax.grad(lambda a: module.fuzzy(jnp, size, a, b) @ weights)(a)
+    # It is linear in each argument, so its slope is its value at a certain one.
+    expected = [module.fuzzy(jnp, size, jnp.eye(size)[i], b) @ weights for i in range(size)]
+    np.testing.assert_allclose(gradient, np.array(expected), atol=1e-12)
+
+
+def test_a_fuzzy_meaning_that_needs_too_much_is_refused_with_the_cure():
+    with pytest.raises(UsageError, match=r"QUOTIENT-ONLY has no fuzzy form of its own.*1000\^3.*add fuzzy="):
+        MODULES["QUOTIENT-ONLY"].fuzzy(np, 1000, np.ones(1000), np.ones(1000))
+
+
+@names
+def test_arrays_and_batches_mean_the_same_as_integers(name):
+    module, size = MODULES[name], 6
+    arguments = [np.array(column, np.int32) for column in zip(*product(range(size), repeat=2), strict=True)]
+    expected = [module.integer(size, *map(int, row)) for row in zip(*arguments[: module.arity], strict=True)]
+    given = arguments[: module.arity]
+    for xp in (np, jnp):
+        found = on_arrays(module, xp, size, *map(xp.asarray, given))
+        np.testing.assert_array_equal(np.asarray(found), expected if module.arity else size - 1)
+    sizes = np.full(len(arguments[0]), size)
+    np.testing.assert_array_equal(on_batch(module, sizes, *given), expected if module.arity else sizes - 1)
+
+
+# ---- the executors
+
+
+@pytest.mark.parametrize("name", ["PRODUCT", "QUOTIENT-ONLY", "LAST-ONLY"])
+def test_soft_and_hard_machine_do_what_the_interpreter_does(name, quick_jit):
+    program, size = from_text(call_once(name)), 4
+    wiring = Wiring(1, select_modules(["ZERO", "ONE", "TWO", "READ", "READ", name, "WRITE"]))
+    controller = table_controller(program, wiring)
+    batch = jnp.array(memories(size))
+    expected = [interpret(program, memory, 3) for memory in memories(size)]
+
+    def both(memory):
+        state, halt, _ = soft_step(controller, wiring, Options(), start_soft(controller, wiring, memory))
+        return run_hard(controller, wiring, memory, 3), jnp.argmax(state.memory, -1), jnp.max(state.memory, -1), halt
+
+    hard, likeliest, certainty, halt = quick_jit(jax.vmap(both))(batch)
+    wanted = [ending.memory for ending in expected]
+    assert hard.memory.tolist() == likeliest.tolist() == wanted == [after(name, memory) for memory in memories(size)]
+    assert hard.registers.tolist() == [ending.registers for ending in expected]
+    assert certainty.min() == 1 and (halt > 0).all() and hard.halted.all()
+
+
+@emitted
+@pytest.mark.parametrize("walk", [False, True], ids=["code", "table"])
+def test_machine_code_does_what_the_interpreter_does(name, walk, monkeypatch):
+    if walk:
+        monkeypatch.setattr(llvm, "LARGEST_TABLE", 0)
+    code = CompiledProgram(from_text(call_once(name)))
+    for size in (3, 5, 8):
+        batch = np.array(memories(size), np.int32)
+        _, _, halted = code.run_batch(batch, 5)
+        assert batch.tolist() == [after(name, memory) for memory in memories(size)] and halted.all()
+    far = np.zeros((1, 1_000_003), np.int32)
+    far[0, :2] = 1_000_002, 999_999
+    code.run_batch(far, 5)
+    assert far[0, 2] == MODULES[name].integer(1_000_003, *(1_000_002, 999_999)[: MODULES[name].arity])
+
+
+@emitted
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+def test_c_does_what_the_interpreter_does(name, tmp_path):
+    compile_program(from_text(call_once(name)), "c", tmp_path / "one.c", "one")
+    flags = ["-O1", "-std=c99", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
+    subprocess.run(["gcc", *flags, "one.c", "-o", "one.so"], cwd=tmp_path, check=True)
+    run = ctypes.CDLL(str(tmp_path / "one.so")).one_unchecked
+    for memory in memories(5):
+        cells = (ctypes.c_int32 * 5)(*memory)
+        run(cells, ctypes.c_int32(5), ctypes.c_int64(5), ctypes.byref(ctypes.c_int64()), (ctypes.c_int32 * 1)())
+        assert list(cells) == after(name, memory)
+
+
+def test_a_loop_of_machine_code_with_a_module_of_ones_own_agrees():
+    # Pointers go up by one while the module works on what they point at: the rows become a loop of many steps.
+    text = """\
+        nram program 1
+        registers: p going
+
+        when going = 0:
+            p, going := 1, 1
+        when p > 0:
+            o1 = READ(p)
+            o2 = FURTHER(o1, p)
+            o3 = QUOTIENT(p, 2)
+            o4 = PRODUCT(o2, o3)
+            WRITE(p, o4)
+            o5 = INC(p)
+            p := o5
+        otherwise:
+            halt
+        """
+    program, rng = from_text(dedent(text)), Random(4)
+    for size in (3, 7, 40):
+        memory = [rng.randrange(size) for _ in range(size)]
+        ending = interpret(program, memory, 100)
+        result = execute(program, memory, 100, engine="native")
+        assert (result.memory, result.steps, result.halted) == (ending.memory, ending.steps, ending.halted)
+
+
+def test_a_program_that_cannot_be_emitted_runs_all_the_same_and_says_what_is_missing():
+    program = from_text(call_once("PRODUCT-ONLY"))
+    assert program.run([3, 2, 0, 0]).memory == [3, 2, 2, 0]
+    with pytest.raises(UsageError, match="PRODUCT-ONLY has no emitted form.*add emit=lambda to, x, y: ..."):
+        execute(program, [3, 2, 0, 0], engine="native")
+
+
+def test_emitted_code_never_leaves_the_memory_even_where_it_was_not_tried():
+    # Wrong for one M alone, which no check on loading looks at.
+    wrong = Module("JUMP", ("x",), lambda M, x: x, emit=lambda to, x: _beyond(to, x))
+    register_module(wrong)
+    result = execute(from_text(call_once("JUMP")), [4, 0] + [0] * 98, engine="native")
+    assert result.memory[2] == 0
+
+
+def _beyond(to, x):
+    hundred = to.number(100)
+    return to.choose(to.equal(to.size, hundred), hundred, x)
+
+
+# ---- simplifying and drawing
+
+
+def test_the_simplifier_takes_the_module_for_what_it_is_unknown():
+    text = """\
+        nram program 1
+        registers: r1 r2
+
+        when r1 = 0:
+            o1 = READ(0)
+            o2 = FURTHER(o1, o1)
+            o3 = FURTHER(o1, o1)
+            o4 = PRODUCT(o1, 0)
+            o5 = QUOTIENT(o1, 2)
+            o6 = SUB(o2, o3)
+            o7 = ADD(o4, o6)
+            o8 = LAST()
+            WRITE(1, o7)
+            WRITE(2, o8)
+            r1, r2 := o2, o5
+        otherwise:
+            halt
+        """
+    program = from_text(dedent(text))
+    shorter = simplify(program)
+    used = [operation.module for row in shorter.states[0] for operation in row.operations]
+    # Equal ones are shared and the dead one goes; what it gives for constants is never guessed.
+    assert used.count("FURTHER") == 1 and "QUOTIENT" not in used and "PRODUCT" in used and "LAST" in used
+    assert "SUB" not in used
+    for size in (3, 4, 9):
+        for first in range(size):
+            memory = [first] + [0] * (size - 1)
+            one, other = interpret(program, memory, 5), interpret(shorter, memory, 5)
+            assert (one.memory, one.steps, one.halted) == (other.memory, other.steps, other.halted)
+
+
+@names
+def test_it_is_drawn_like_any_other(name):
+    assert f">{name}<" in program_svg(from_text(call_once(name)))
+
+
+# ---- searching and verifying
+
+
+@pytest.mark.parametrize("name", ["HALVE", "QUOTIENT-ONLY"])
+def test_a_search_finds_a_program_that_uses_it_and_verifying_says_what_is_not_proven(name):
+    get_module(HALVE)
+    task = get_task(MIDDLE)
+    structure = Structure(1, modules=("READ", name, "INC", "READ", "WRITE"))
+    search = Search(
+        task_pool(task, 0),
+        lambda program: find_counterexamples(program, task, 1),
+        structures=(structure,),
+        most_candidates=2_000_000,
+    )
+    program = search.run().program
+    assert program is not None and name in str(program)
+    again = from_text(str(program))
+    assert again == program and again.fingerprint == program.fingerprint
+    structure, genes = embed(program)
+    assert simplify(structure.program(genes)).states == simplify(program).states
+    report = verify(program, task, budget=10, symbolic_up_to=2, largest=20)
+    assert report.right
+    proven = [finding for finding in report.findings if finding.method == "symbolic"]
+    told = [skip for skip in report.skipped if skip.method == "symbolic"]
+    if name == "HALVE":
+        assert [finding.complexity for finding in proven] == [(1, 2)] and proven[0].proven
+        assert "HALVE as proofs take it" in told[0].what and "only tested" in told[0].why
+    else:
+        assert not proven and "QUOTIENT-ONLY has no emitted form" in told[0].why
+
+
+@names
+def test_the_kernel_of_the_search_agrees_on_all_arguments(name):
+    program = from_text(call_once(name))
+    structure, genes = embed(program)
+    sizes = (3, 4, 5, 7)
+    instances = [
+        Instance(memory, interpret(program, memory, 1).memory, list(range(size)), [2], 1)
+        for size in sizes
+        for memory in memories(size)
+    ]
+    Random(name).shuffle(instances)
+    pool, costs = Pool(tuple(instances)), np.ones(len(instances))
+    have_tables(structure.kinds, sizes)
+    kind = structure.run_block, structure.operations, structure.registers
+    judge(*kind, genes, pool.blocks(), len(pool), costs)
+    assert not costs.any()
+    genes[:, 3 * (len(structure.sequence) - 1) + 1] = 0  # WRITE(2, 0), which is not always right
+    judge(*kind, genes, pool.blocks(), len(pool), costs)
+    assert costs.any()
+
+
+@emitted
+def test_proofs_take_the_emitted_form_for_what_it_is(name):
+    # What the program gives for all values at once is compared with a formula written by hand.
+    import z3
+
+    from nram.programs.verify.machine import Facts, SymbolicMachine
+
+    x, y, size = (z3.Int(letter) for letter in ("x", "y", "M"))
+    distance: Any = z3.If(x < y, y - x, x - y)
+    inside = (size >= 3, x >= 0, x < size, y >= 0, y < size)
+    formulas = {
+        "PRODUCT": (x * y) % size,
+        "QUOTIENT": z3.If(y == 0, 0, x / y),
+        "FURTHER": (distance + 1) % size,
+        "LAST": size - 1,
+    }
+    machine = SymbolicMachine(from_text(call_once(name)), size, Facts(inside, float("inf")), split=False)
+    found = MODULES[name].emit(machine, *(x, y)[: MODULES[name].arity])
+    solver = z3.Solver()
+    solver.add(*inside, found != formulas[name])
+    assert solver.check() == z3.unsat
+
+
+def test_a_search_whose_tables_would_be_too_large_is_refused_with_the_cure():
+    task = get_task(MIDDLE)
+    structure = Structure(1, modules=("READ", "QUOTIENT-ONLY", "WRITE"))
+    pool = task_pool(task, 0).joined(task.sample(3000, 1, 0))
+    search = Search(pool, lambda program: [], structures=(structure,), most_candidates=10)
+    with pytest.raises(UsageError, match="QUOTIENT-ONLY has no emitted form.*too large for the search: add emit="):
+        search.run()
