@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nram.cli.interruption import interruptible
 from nram.cli.output import add_device, add_json, jax_seed, positive, print_json
 from nram.errors import UsageError
 
@@ -63,7 +64,6 @@ def _limit(text: str) -> StepLimit:
 def run(arguments) -> int:
     from nram.cli.progress import progress_display
     from nram.cli.search import SearchProgress
-    from nram.cli.train import interruptible
     from nram.learning.examples import read_examples
     from nram.learning.learner import Request, learn
     from nram.learning.report import to_json, to_text

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nram.cli.interruption import interruptible
 from nram.cli.output import add_device, add_json, jax_seed, positive, print_json
 from nram.errors import UsageError
 
@@ -130,7 +131,6 @@ def _models(arguments, devices, task: Task, origins) -> list[Model]:
 def _train(arguments, devices, task: str):
     """What `nram train TASK --seed S --out DIR/runs/TASK-S --resume` does."""
     from nram.cli.progress import progress_display
-    from nram.cli.train import interruptible
     from nram.runtime import device_name
     from nram.training.footprint import check_fits
     from nram.training.run_folder import RunFolder

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nram.cli.interruption import interruptible
 from nram.cli.output import add_json, add_modules, module_options, natural, positive, print_json
 from nram.errors import UsageError
 
@@ -94,8 +95,6 @@ def run(arguments) -> int:
         most_candidates=arguments.candidates,
         state=state,
     )
-    from nram.cli.train import interruptible
-
     with interruptible() as stopping, SearchProgress(name) as progress:
         outcome = search.run(
             progress.report,

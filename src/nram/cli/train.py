@@ -1,10 +1,10 @@
 """`nram train`: a population of machines learns a task."""
 
 import json
-import signal
 import sys
 from pathlib import Path
 
+from nram.cli.interruption import interruptible
 from nram.cli.output import add_device, add_json, jax_seed, print_json
 
 WHEN_STUCK = "docs/when-training-is-stuck.md"
@@ -130,21 +130,3 @@ def _list_settings(arguments) -> int:
         elif key != "task":
             print(f"{key} = {json.dumps(value)}")
     return 0
-
-
-class interruptible:
-    """The first Ctrl-C (or SIGTERM) asks the run to save and stop, the second stops it at once."""
-
-    def __enter__(self):
-        self.asked = False
-        self.before = {number: signal.signal(number, self._ask) for number in (signal.SIGINT, signal.SIGTERM)}
-        return lambda: self.asked
-
-    def _ask(self, number, frame):
-        if self.asked:
-            raise KeyboardInterrupt
-        self.asked = True
-
-    def __exit__(self, *exception):
-        for number, handler in self.before.items():
-            signal.signal(number, handler)

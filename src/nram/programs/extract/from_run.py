@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from nram.programs.card import card
 from nram.programs.ir import Program
 from nram.programs.simplify import Size, simplify, size_of
 from nram.programs.simplify.specialise import specialise
@@ -43,7 +43,7 @@ def extract_run(
 
     config = folder.config
     task = get_task(config.task)
-    controller, description = folder.load_member(member)
+    controller, _ = folder.load_member(member)
     wiring = wiring_of(config.machine)
     note = None
     if isinstance(controller, LSTM):
@@ -64,12 +64,12 @@ def extract_run(
         program = simplify(program)
     elif form == "task":
         program = specialise(program, task)
-    made = _made(folder, member, description, form, raw_size, note)
+    made = _made(folder, member, form, raw_size, note)
     program = replace(program, name=task.name, task=task.name, origin="trained", limit=task.step_limit, made=made)
     return Extraction(program, raw_size, note)
 
 
-def _made(folder: RunFolder, member: int, description: dict, form: Form, raw_size: Size, note: str | None):
+def _made(folder: RunFolder, member: int, form: Form, raw_size: Size, note: str | None):
     record = folder.record
     machine = folder.config.machine
     network = f"{machine.controller}, {machine.hidden} hidden units, {machine.registers} registers"
@@ -82,28 +82,17 @@ def _made(folder: RunFolder, member: int, description: dict, form: Form, raw_siz
         "every-input": f"from {raw_size}, with the same meaning on every memory",
         "raw": "not at all",
     }
-    pairs = [
-        ("command", shlex.join(["nram", *_telling(record.get("arguments", []))])),
+    details = [
         ("member", str(member)),
-        ("seed", str(folder.config.seed)),
         ("network", f"{network}, {len(machine.modules)} modules x {machine.repeats}"),
         ("trained", f"n up to {largest}, T(n) = {limit_to_text(limit)} and up to {slack} steps more"),
-        ("device", str(record.get("device", "unknown"))),
-        ("versions", ", ".join(f"{name} {version}" for name, version in record.get("versions", {}).items())),
-        ("date", str(record.get("created", "unknown"))),
         ("simplified", simplified[form]),
     ]
-    return tuple(pairs + ([("automaton", note)] if note else []))
-
-
-def _telling(words: list[str]) -> list[str]:
-    """The words of the command without those that do not bear on its result."""
-    told, skipping = [], False
-    for word in words:
-        if skipping or word in ("--resume", "--json"):
-            skipping = False
-        elif word in ("--out", "--device"):
-            skipping = True
-        elif not word.startswith(("--out=", "--device=")):
-            told.append(word)
-    return told
+    return card(
+        record.get("arguments", []),
+        config.seed,
+        details + ([("automaton", note)] if note else []),
+        device=str(record.get("device", "unknown")),
+        versions=record.get("versions", {}),
+        date=str(record.get("created", "unknown")),
+    )
