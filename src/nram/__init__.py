@@ -20,12 +20,13 @@ if TYPE_CHECKING:
     from nram.api import Run, compile_program, extract, find_program, learn, trace, train
     from nram.errors import NramError, UsageError
     from nram.extensions.modules import get_module, register_module
+    from nram.limits import StepLimit
     from nram.modules import Module
     from nram.programs.ir import Program
     from nram.programs.library import load_program
     from nram.programs.verify import verify
     from nram.tasks import get_task, register, task_names
-    from nram.tasks.base import Instance, StepLimit, SymbolicCase, Task
+    from nram.tasks.base import Instance, SymbolicCase, Task
 
 __version__ = "0.1.0"
 
@@ -64,7 +65,8 @@ _HOMES = {
     "nram.programs.library": ("load_program",),
     "nram.programs.verify": ("verify",),
     "nram.tasks": ("get_task", "register", "task_names"),
-    "nram.tasks.base": ("Instance", "StepLimit", "SymbolicCase", "Task"),
+    "nram.limits": ("StepLimit",),
+    "nram.tasks.base": ("Instance", "SymbolicCase", "Task"),
 }
 _home_of = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -11,7 +11,7 @@ from nram.cli import main
 from nram.errors import UsageError
 from nram.learning.examples import read_examples
 from nram.learning.parts import cautions, split
-from nram.tasks.base import StepLimit
+from nram.limits import StepLimit
 
 
 def _file(tmp_path: Path, text: str, name: str = "examples.jsonl") -> Path:

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nram.errors import NramError, UsageError
+from nram.limits import StepLimit
 from nram.programs import (
     Constant,
     Evidence,
@@ -29,7 +30,6 @@ from nram.programs import (
 )
 from nram.programs.files import from_json, program_from, to_json, to_json_text
 from nram.programs.ir import is_name, is_plain
-from nram.tasks.base import StepLimit
 
 # ---- any program
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from nram.limits import StepLimit
 from nram.programs import Constant, Operation, Output, Program, ProgramError, Register, Row, from_text
 from nram.programs.text import limit_from_text, limit_to_text
-from nram.tasks.base import StepLimit
 
 EXAMPLE = """\
 nram program 1

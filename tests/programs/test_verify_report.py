@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 
 from nram.errors import UsageError
+from nram.limits import StepLimit
 from nram.programs import Program, from_text, interpret, read_program, to_text
 from nram.programs.files import from_json, to_json
 from nram.programs.verify import Report, verify
 from nram.tasks import get_task, task_names
-from nram.tasks.base import StepLimit, SymbolicCase, Term
+from nram.tasks.base import SymbolicCase, Term
 
 HERE = Path(__file__).parent
 ALL_LIMITS = ("T", "2T", "20n+200")
@@ -264,7 +265,7 @@ def test_wrong_at_the_limit_outweighs_harm_after_it():
 
 def test_a_limit_beyond_20n_plus_200_leaves_that_one_out():
     report = exhaustive(replace(program_of("right/copy"), limit=StepLimit(0, 500)), 1)
-    assert report.findings[0].limits == ("T", "2T")
+    assert report.findings[0].limits == ("T", "20n+200", "2T")
     assert report.verdict == "right under every limit"
 
 

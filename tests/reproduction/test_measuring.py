@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from nram import load_program
+from nram.limits import LIMIT_NAMES, StepLimit
 from nram.programs import from_text, interpret
 from nram.reproduction.measuring import (
-    LIMITS,
     Instances,
     alike,
     compared,
@@ -16,7 +16,6 @@ from nram.reproduction.measuring import (
     run_beyond,
 )
 from nram.tasks import TracedInstance, get_task
-from nram.tasks.base import StepLimit
 
 
 def by_hand() -> Instances:
@@ -91,7 +90,7 @@ def test_a_program_is_run_to_each_instance_s_own_limit():
 @pytest.mark.parametrize("name", ["listk", "merge"])
 def test_a_searched_program_is_right_far_beyond(name):
     beyond = run_beyond(load_program(f"{name}@searched"), get_task(name), 300, 3, 0)
-    assert (beyond.instances, beyond.right) == (3, LIMITS)
+    assert (beyond.instances, beyond.right) == (3, LIMIT_NAMES)
 
 
 def test_beyond_tells_which_limits_are_right():

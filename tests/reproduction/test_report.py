@@ -4,10 +4,11 @@ import json
 
 import pytest
 
+from nram.limits import LIMIT_NAMES
 from nram.programs.library import find_entry
 from nram.reproduction.examining import Examined, Pair, Plan, Row
 from nram.reproduction.figure import draw_generalisation
-from nram.reproduction.measuring import LIMITS, Beyond, Measure
+from nram.reproduction.measuring import Beyond, Measure
 from nram.reproduction.models import Model
 from nram.reproduction.paper import TABLE
 from nram.reproduction.report import (
@@ -25,7 +26,7 @@ from nram.tasks import get_task, task_names
 PLAN = Plan(count=100, at=50)
 
 
-def measure(n: int, wrong: tuple[int, int, int] = (0, 0, 0), count: int = 100, limits=LIMITS) -> Measure:
+def measure(n: int, wrong: tuple[int, int, int] = (0, 0, 0), count: int = 100, limits=LIMIT_NAMES) -> Measure:
     shares = {name: number / count / 2 for name, number in zip(limits, wrong, strict=False)}
     return Measure(n, count, shares, dict(zip(limits, wrong, strict=False)))
 
@@ -37,7 +38,9 @@ def model(task: str, origin) -> Model:
     return Model(found, origin, f"{task}@{origin}", "nram ...", 10, found.step_limit, None, entry.program)
 
 
-def examined(task="copy", origin="trained", soft=(0, 0, 0), hard=(0, 0, 0), far=(0, 0, 0), same=100, beyond=LIMITS):
+def examined(
+    task="copy", origin="trained", soft=(0, 0, 0), hard=(0, 0, 0), far=(0, 0, 0), same=100, beyond=LIMIT_NAMES
+):
     trained = origin == "trained"
     return Examined(
         model(task, origin),

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from nram.machine import init_controller, run_soft
-from nram.tasks import get_task
 from nram.training import predictions
 from nram.training.config import MachineConfig, StageConfig, TrainConfig
-from nram.training.evaluation import Examination, Trial, draw_trial, evaluate, examine, step_limits
+from nram.training.evaluation import Examination, Trial, draw_trial, evaluate, examine
 from nram.training.member import machine_options, wiring_of
 from nram.training.predictions import BATCH, kernel_predictions
 
@@ -116,7 +115,6 @@ def test_trials_are_drawn_on_the_cpu_and_the_same_every_time():
         np.testing.assert_array_equal(one, other)
     np.testing.assert_array_equal(complexity, complexity_again)
     assert isinstance(instances.input, np.ndarray) and np.all(complexity[1::2] == 4)
-    np.testing.assert_array_equal(step_limits(get_task("increment"), complexity, "20n+200"), 20 * complexity + 200)
 
 
 def test_an_examination_stops_at_the_first_limit_that_is_failed():

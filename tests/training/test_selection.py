@@ -8,10 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from nram.tasks import get_task
 from nram.training.config import MachineConfig, StageConfig, TrainConfig
 from nram.training.curriculum import Progress
-from nram.training.evaluation import LIMITS, Score, Trial, _share, draw_trial, step_limits
+from nram.training.evaluation import Score, Trial, _share, draw_trial
 from nram.training.population import Population, init_population
 from nram.training.selection import CRISP, clone_best, ranking
 
@@ -93,9 +92,3 @@ def test_a_trial_is_half_at_its_maximum_and_half_uniform_and_its_purposes_never_
 def test_a_perfect_score_is_exactly_one_whatever_the_number_of_instances(count):
     assert float(jax.jit(_share)(jnp.ones(count, bool))) == 1.0
     assert float(jax.jit(_share)(jnp.arange(count) > 0)) < 1.0
-
-
-def test_the_three_limits_are_those_of_the_definition_of_right():
-    task, n = get_task("copy"), np.array([1, 5, 50])
-    limits = [step_limits(task, n, limit) for limit in LIMITS]
-    np.testing.assert_array_equal(limits, [[6, 14, 104], [12, 28, 208], [220, 300, 1200]])

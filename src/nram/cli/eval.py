@@ -107,16 +107,17 @@ def _judge(arguments, folder, controller) -> int:
 def _solve(arguments, config, controller) -> int:
     import jax.numpy as jnp
 
+    from nram.limits import wrong_cells
     from nram.machine import run_hard
     from nram.tasks import get_task
     from nram.training.member import wiring_of
 
     task = get_task(config.task)
     instance = task.sample(arguments.solve, 1, arguments.seed)[0]
-    limit = 20 * arguments.solve + 200
+    limit = task.step_limit.longest(arguments.solve)
     result = run_hard(controller, wiring_of(config.machine), jnp.array(instance.input), limit)
     memory = [int(value) for value in result.memory]
-    right = all(memory[cell] == instance.output[cell] for cell in instance.cells)
+    right = not wrong_cells(memory, instance)
     if arguments.json:
         print_json(
             {

@@ -15,7 +15,7 @@ from nram.errors import UsageError
 
 if TYPE_CHECKING:
     from nram.learning.judgement import Judgement
-    from nram.tasks.base import StepLimit
+    from nram.limits import StepLimit
 
 
 def add_parser(verbs) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from nram.cli.memory_argument import HELP, read_memory
 from nram.cli.output import add_json, add_modules, natural, positive, print_json
 from nram.errors import NramError, UsageError
+from nram.limits import wrong_cells
 
 if TYPE_CHECKING:
     import numpy as np
@@ -84,7 +85,7 @@ def run(arguments) -> int:
     started = time.perf_counter()
     result = execute(program, given, bound, arguments.memory_size, arguments.engine)
     seconds = time.perf_counter() - started
-    right = None if instance is None else all(result.memory[c] == instance.output[c] for c in instance.cells)
+    right = None if instance is None else not wrong_cells(result.memory, instance)
     if arguments.out is not None:
         _write(result.memory, arguments.out)
     if arguments.json:

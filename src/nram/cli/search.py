@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from nram.cli.interruption import interruptible
 from nram.cli.output import add_json, add_modules, module_options, natural, positive, print_json
 from nram.errors import UsageError
+from nram.limits import wrong_cells
 
 if TYPE_CHECKING:
     from nram.programs import Program
@@ -233,7 +234,7 @@ def _not_found(arguments, program: Program, pool: Pool, outcome: Outcome, out: P
     wrong = []
     for instance in pool.instances:
         result = execute(program, instance.input, instance.steps)
-        if not result.halted or any(result.memory[cell] != instance.output[cell] for cell in instance.cells):
+        if not result.halted or wrong_cells(result.memory, instance):
             wrong.append((instance, result))
     if arguments.json:
         print_json(
@@ -305,7 +306,7 @@ class SearchProgress:
         if self.live:
             print("\r\033[K", end="", file=sys.stderr)
         instance = best.smallest
-        wrong = [cell for cell in instance.cells if best.obtained[cell] != instance.output[cell]]
+        wrong = wrong_cells(best.obtained, instance)
         what = "does not halt"
         if wrong:
             what = f"cell {wrong[0]} is {best.obtained[wrong[0]]} and should be {instance.output[wrong[0]]}"

@@ -9,7 +9,8 @@ from random import Random
 from typing import Any
 
 from nram.extensions.loading import refuse, short
-from nram.tasks.base import StepLimit, SymbolicCase, Task, Term
+from nram.limits import StepLimit
+from nram.tasks.base import SymbolicCase, Task, Term
 
 SIZES_TRIED = (0, 1, 2, 3, 5, 9, 40)  # beyond the smallest complexity
 DRAWN = 4  # of each complexity and memory size

@@ -17,6 +17,7 @@ from nram.learning.judgement import judge
 from nram.learning.parts import Parts, by_size
 from nram.learning.task import training_task
 from nram.learning.watch import Watch
+from nram.limits import example_limits
 from nram.machine import Controller
 from nram.programs.extract.table import extract_table
 from nram.programs.ir import Program
@@ -158,7 +159,7 @@ def _members_so_far(run: RunFolder, config: TrainConfig, devices: list[Device]) 
 def _simplified(raw: Program, parts: Parts, how: tuple[tuple[str, str], ...]) -> Candidate:
     """For the inputs learned from, if that costs nothing on the others; otherwise the same on every memory."""
     simple = simplify(raw)
-    limits = ((example.instance, example.instance.steps + 20 * example.cells + 200) for example in parts.training)
+    limits = ((one.instance, max(example_limits(one.instance.steps, one.cells))) for one in parts.training)
     places: set[Any] = set().union(*(visited_places(simple, instance, limit) for instance, limit in limits))
     shorter = simplify(simple, visited=places)
     whole, short = (Candidate(program, judge(program, parts), how) for program in (simple, shorter))

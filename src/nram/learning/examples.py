@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from nram.errors import UsageError
-from nram.tasks.base import Instance, StepLimit
+from nram.limits import StepLimit
+from nram.tasks.base import Instance
 
 LEAST_CELLS = 3  # so that 0, 1 and 2 exist
 MOST_CELLS = 4096  # beyond it, a step of the search costs more than it teaches

@@ -9,6 +9,7 @@ from typing import Any
 
 from nram.learning.examples import Example
 from nram.learning.parts import Parts
+from nram.limits import example_limits, wrong_cells
 from nram.programs.execute import execute
 from nram.programs.ir import Program
 
@@ -119,7 +120,7 @@ def score_of(program: Program, examples: Sequence[Example]) -> Score:
                 wrong.append(Wrong(example, memory, bool(ended), False))
             elif not ended:
                 running.append((example, memory))
-        for limit in (2 * steps, steps + 20 * cells + 200):
+        for limit in example_limits(steps, cells)[1:]:
             if running:
                 later = execute(program, [example.instance.input for example, _ in running], limit)
                 spoiled = [not _right(one[0], memory) for one, memory in zip(running, later.memory, strict=True)]
@@ -134,8 +135,7 @@ def score_of(program: Program, examples: Sequence[Example]) -> Score:
 
 
 def _right(example: Example, memory: Sequence[int]) -> bool:
-    instance = example.instance
-    return all(memory[cell] == instance.output[cell] for cell in instance.cells)
+    return not wrong_cells(memory, example.instance)
 
 
 def _strays(example: Example, memory: Sequence[int]) -> bool:

@@ -18,8 +18,8 @@ from nram.learning.judgement import Judgement, judge
 from nram.learning.parts import Parts, sizes_in_words, split
 from nram.learning.report import beginning, to_json
 from nram.learning.watch import Watch
+from nram.limits import StepLimit
 from nram.runtime import cpu_cores, versions
-from nram.tasks.base import StepLimit
 
 if TYPE_CHECKING:
     from nram.learning.by_search import SearchEnd

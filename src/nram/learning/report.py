@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from nram.learning.examples import ExampleFile
 from nram.learning.judgement import Score, Wrong
 from nram.learning.parts import FEW_OF_A_SIZE, Parts, by_size, cautions, memories_in_words, sizes_in_words, span
+from nram.limits import wrong_cells
 
 if TYPE_CHECKING:
     from nram.learning.learner import Learned
@@ -146,7 +147,7 @@ def _shown(learned: Learned) -> str:
 
 def _wrong_in_words(wrong: Wrong) -> list[str]:
     instance = wrong.example.instance
-    missed = [cell for cell in instance.cells if wrong.obtained[cell] != instance.output[cell]]
+    missed = wrong_cells(wrong.obtained, instance)
     cells = ", ".join(f"cell {cell}: {wrong.obtained[cell]}, not {instance.output[cell]}" for cell in missed[:4])
     ending = "" if wrong.halted else "  (it does not halt within its limit)"
     if wrong.only_at_limit:

@@ -19,8 +19,9 @@ import numpy as np
 from nram.errors import NramError
 from nram.learning.examples import Example
 from nram.learning.parts import by_size
+from nram.limits import StepLimit
 from nram.tasks import get_task, register, task_names
-from nram.tasks.base import StepLimit, Task, TracedInstance
+from nram.tasks.base import Task, TracedInstance
 
 if TYPE_CHECKING:
     from jax import Array

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from nram.errors import UsageError
+from nram.limits import wrong_cells
 from nram.programs.execute import check_max_steps
 from nram.programs.interpret import Ending, Machine
 from nram.programs.ir import MODULES, Program, Row
@@ -130,7 +131,7 @@ class Trace:
 def verdict(instance: Instance, memory: Sequence[int]) -> str:
     """Whether a memory holds what was asked for, and where it does not."""
     asked = instance.cells
-    wrong = [cell for cell in asked if memory[cell] != instance.output[cell]]
+    wrong = wrong_cells(memory, instance)
     if not wrong:
         return f"right: {'the output cell is' if len(asked) == 1 else f'all {len(asked)} output cells are'} as expected"
     shown = [f"cell {cell} holds {memory[cell]}, not {instance.output[cell]}" for cell in wrong[:5]]

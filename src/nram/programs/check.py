@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, get_args
 
 from nram.extensions.modules import find_module
+from nram.limits import StepLimit
 from nram.programs.ir import (
     MAX_INSTANCES,
     MAX_OPERATIONS,
@@ -31,7 +32,6 @@ from nram.programs.ir import (
     is_plain,
     shown,
 )
-from nram.tasks.base import StepLimit
 
 VALUES = get_args(Value)
 MAX_ENTRIES = 1000  # of 'made' and of 'verified'

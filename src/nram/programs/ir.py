@@ -19,8 +19,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from nram.errors import UsageError
+from nram.limits import StepLimit
 from nram.modules import MODULE_NAMES, MODULES, Module
-from nram.tasks.base import StepLimit
 
 if TYPE_CHECKING:
     from pathlib import Path

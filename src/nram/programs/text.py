@@ -27,6 +27,7 @@ import re
 from typing import NoReturn
 
 from nram.extensions.modules import find_module
+from nram.limits import StepLimit
 from nram.modules import MODULE_NAMES
 from nram.programs.check import MAKE_KNOWN
 from nram.programs.ir import (
@@ -48,7 +49,6 @@ from nram.programs.ir import (
     Value,
     describe,
 )
-from nram.tasks.base import StepLimit
 
 VERSION = 1
 FIRST_LINE = re.compile(r"nram program (\S+)")

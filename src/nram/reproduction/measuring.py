@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from nram.limits import LIMIT_NAMES, StepLimit, wrong_instances
 from nram.programs.execute import execute
 from nram.programs.ir import Program
 from nram.programs.verify.batches import Judge
 from nram.programs.verify.question import question
-from nram.tasks.base import StepLimit, Task, TracedInstance
+from nram.tasks.base import Task, TracedInstance
 
 if TYPE_CHECKING:
     from nram.reproduction.soft import SoftRunner
 
-LIMITS = ("T", "2T", "20n+200")  # 'right under every limit' is tested at these three
 CELLS_AT_ONCE = 1 << 20
 
 
@@ -30,7 +30,7 @@ class Instances:
     complexity: np.ndarray
     traced: TracedInstance
     limits: np.ndarray
-    """int32 [instances, limits]: a column for each of LIMITS, or for T(n) alone."""
+    """int32 [instances, limits]: a column for each of LIMIT_NAMES, or for T(n) alone."""
 
     def __len__(self) -> int:
         return len(self.complexity)
@@ -75,7 +75,7 @@ class Beyond:
 
     @property
     def right_under_every_limit(self) -> bool:
-        return set(self.right) == set(LIMITS)
+        return set(self.right) == set(LIMIT_NAMES)
 
 
 def draw_instances(
@@ -86,8 +86,7 @@ def draw_instances(
     from nram.training.evaluation import Trial, draw_trial
 
     traced, complexity = draw_trial(Trial(task.name, max_complexity, count, seed, "test", uniform))
-    first = np.broadcast_to(np.asarray(limit(complexity)), complexity.shape)
-    columns = [first] if uniform else [first, 2 * first, np.maximum(first, 20 * complexity + 200)]
+    columns = [limit.named(complexity, name) for name in (LIMIT_NAMES[:1] if uniform else LIMIT_NAMES)]
     return Instances(max_complexity, complexity, traced, np.stack(columns, axis=1).astype(np.int32))
 
 
@@ -126,15 +125,15 @@ def compared(outputs: np.ndarray, instances: Instances) -> Measure:
     error, wrong = {}, {}
     for column in range(outputs.shape[1]):
         differs = outputs[:, column] != np.asarray(traced.output)
-        error[LIMITS[column]] = float(np.mean((differs & scored).sum(axis=1) / scored.sum(axis=1)))
-        wrong[LIMITS[column]] = int((differs & cells).any(axis=1).sum())
+        error[LIMIT_NAMES[column]] = float(np.mean((differs & scored).sum(axis=1) / scored.sum(axis=1)))
+        wrong[LIMIT_NAMES[column]] = int(wrong_instances(outputs[:, column], traced.output, cells).sum())
     return Measure(instances.max_complexity, len(instances), error, wrong)
 
 
 def alike(soft: np.ndarray, hard: np.ndarray, instances: Instances) -> int:
     """Instances on which both put out the same, right or wrong, under every limit."""
     cells = np.asarray(instances.traced.cells)[:, None, :]
-    return int((~((soft != hard) & cells).any(axis=(1, 2))).sum())
+    return int((~wrong_instances(soft, hard, cells).any(axis=1)).sum())
 
 
 def run_beyond(program: Program, task: Task, complexity: int, count: int, seed: int) -> Beyond:
@@ -145,6 +144,5 @@ def run_beyond(program: Program, task: Task, complexity: int, count: int, seed: 
     at_once = max(1, CELLS_AT_ONCE // size)
     for begin in range(0, count, at_once):
         judge.take([task.sample_input(rng, complexity, size) for _ in range(min(at_once, count - begin))])
-    named = judge.question.limits.named(complexity)
-    right = tuple(name for name in LIMITS if name in judge.right or name not in named)
+    right = tuple(name for name in LIMIT_NAMES if name in judge.right)
     return Beyond(complexity, judge.instances, right)

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nram.errors import NramError
+from nram.limits import StepLimit
 from nram.programs.ir import ORIGINS, Origin, Program
 from nram.programs.library import ZooEntry, find_entry, zoo_weights
-from nram.tasks.base import StepLimit, Task
+from nram.tasks.base import Task
 
 if TYPE_CHECKING:
     from nram.machine import Controller  # imported late, like JAX: programs alone need neither

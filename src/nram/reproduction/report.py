@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from nram.limits import LIMIT_NAMES
 from nram.programs.ir import ORIGINS, Origin
 from nram.programs.text import limit_to_text
 from nram.reproduction.examining import BEYOND, Examined, Pair, Plan, Row
-from nram.reproduction.measuring import LIMITS, Beyond, Measure
+from nram.reproduction.measuring import Beyond, Measure
 from nram.reproduction.paper import NOTES, SOURCE, TABLE
 from nram.runtime import versions
 
@@ -40,7 +41,7 @@ def to_json(table: Reproduction) -> dict[str, Any]:
     beyond = [{"complexity": complexity, "instances": count} for complexity, count in BEYOND]
     return {
         "paper": SOURCE,
-        "plan": {**asdict(plan), "count_at": plan.count_at, "beyond": beyond, "limits": list(LIMITS)},
+        "plan": {**asdict(plan), "count_at": plan.count_at, "beyond": beyond, "limits": list(LIMIT_NAMES)},
         "origins": list(table.origins),
         "versions": versions(),
         "tasks": [_row_to_json(table, row) for row in table.rows],
@@ -257,7 +258,7 @@ def trained_ones(rows: Iterable[Row]) -> list[tuple[Row, Examined]]:
 
 def detail_cells(table: Reproduction) -> list[list[str]]:
     """Every figure under every limit: a line for each model, executor and size."""
-    rows = [["model", "T(n)", "run as", "n", "instances", *LIMITS]]
+    rows = [["model", "T(n)", "run as", "n", "instances", *LIMIT_NAMES]]
     for row in table.rows:
         for one in row.examined:
             head = [one.model.source, limit_to_text(one.model.limit)]
@@ -267,7 +268,7 @@ def detail_cells(table: Reproduction) -> list[list[str]]:
                         size = f"{sign} {measure.max_complexity:,}"
                         rows.append([*head, words, size, f"{measure.instances:,}", *_under_limits(measure)])
             for check in one.beyond:
-                right = ["all right" if name in check.right else "wrong" for name in LIMITS]
+                right = ["all right" if name in check.right else "wrong" for name in LIMIT_NAMES]
                 rows.append([*head, "program", f"= {check.complexity:,}", f"{check.instances:,}", *right])
     return rows
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from nram.errors import UsageError
 from nram.extensions import tasks as own
+from nram.limits import StepLimit
 from nram.tasks import (
     access,
     copy,
@@ -23,7 +24,7 @@ from nram.tasks import (
     swap,
     walkbst,
 )
-from nram.tasks.base import Instance, StepLimit, SymbolicCase, Task, TracedInstance
+from nram.tasks.base import Instance, SymbolicCase, Task, TracedInstance
 
 __all__ = [
     "Instance",

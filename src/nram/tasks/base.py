@@ -10,6 +10,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nram.errors import UsageError
+from nram.limits import StepLimit
 
 if TYPE_CHECKING:
     from jax import Array  # only for the types: the plain side must not pay for importing JAX
@@ -33,18 +34,6 @@ class Instance:
     def as_dict(self) -> dict[str, Any]:
         """The form in which `nram sample --json` prints an instance."""
         return {"input": self.input, "output": self.output, "cells": self.cells, "steps": self.steps}
-
-
-@dataclass(frozen=True)
-class StepLimit:
-    """T(n) = per_item * n + constant. It depends on n alone, so that it cannot give the answer away."""
-
-    per_item: int
-    constant: int
-
-    def __call__(self, n: Any) -> Any:
-        """The limit at complexity n, an integer or a traced array of them."""
-        return self.per_item * n + self.constant
 
 
 class TracedInstance(NamedTuple):

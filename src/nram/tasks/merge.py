@@ -7,8 +7,9 @@ from itertools import combinations_with_replacement
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from nram.limits import StepLimit
 from nram.tasks import _plain
-from nram.tasks.base import StepLimit, SymbolicCase, Task, Term, TracedInstance
+from nram.tasks.base import SymbolicCase, Task, Term, TracedInstance
 
 if TYPE_CHECKING:
     from jax import Array

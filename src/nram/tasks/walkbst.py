@@ -13,8 +13,9 @@ from itertools import combinations
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from nram.limits import StepLimit
 from nram.tasks import _enumerated, _plain
-from nram.tasks.base import StepLimit, SymbolicCase, Task, Term, TracedInstance
+from nram.tasks.base import SymbolicCase, Task, Term, TracedInstance
 
 if TYPE_CHECKING:
     from jax import Array

@@ -16,9 +16,10 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
+from nram.limits import LIMIT_NAMES
 from nram.machine import Controller, HardResult, run_hard, run_soft
 from nram.tasks import get_task
-from nram.tasks.base import Task, TracedInstance
+from nram.tasks.base import TracedInstance
 from nram.training.config import TrainConfig
 from nram.training.loss import compare
 from nram.training.member import machine_options, wiring_of
@@ -26,7 +27,6 @@ from nram.training.predictions import cpu_devices, kernel_predictions
 
 Purpose = Literal["validation", "examination", "test"]
 Mode = Literal["soft", "hard"]
-LIMITS = ("T", "2T", "20n+200")  # 'right under every limit' is tested at these three
 
 SOFT_BATCH_BYTES = 2**28  # of memory tapes at once in a soft evaluation
 
@@ -74,14 +74,6 @@ def _drawn(trial: Trial) -> tuple[TracedInstance, np.ndarray]:
     sample = jax.jit(sample, compiler_options={"xla_backend_optimization_level": 0})
     instances = sample(jax.random.split(instance_key, trial.count), complexity)
     return jax.tree.map(np.asarray, instances), np.asarray(complexity)
-
-
-def step_limits(task: Task, complexity: np.ndarray, limit: str) -> np.ndarray:
-    """The step limit of every instance, under one of the three kinds of limit."""
-    if limit == "20n+200":
-        return np.asarray(20 * complexity + 200)
-    steps = np.broadcast_to(task.step_limit(complexity), complexity.shape)
-    return steps * (2 if limit == "2T" else 1)
 
 
 def hard_score(config: TrainConfig, controller: Controller, instances: TracedInstance, limits: ArrayLike) -> Score:
@@ -143,7 +135,7 @@ def evaluate(config: TrainConfig, controller: Controller, trial: Trial, mode: Mo
     discretised one runs on the CPU as well: of a GPU it would only use the slowest side, a long loop of tiny kernels.
     """
     instances, complexity = draw_trial(trial)
-    limits = step_limits(get_task(trial.task), complexity, limit)
+    limits = get_task(trial.task).step_limit.named(complexity, limit)
     controller = jax.tree.map(np.asarray, controller)
     if mode == "hard":
         with _on_cpu():
@@ -169,7 +161,7 @@ class Examination(NamedTuple):
     soft: bool  # the continuous machine at the trained complexity
     hard: bool  # the discretised machine there
     far: bool  # the discretised machine at FAR
-    limit: str | None = None  # under which of LIMITS it failed first
+    limit: str | None = None  # under which of LIMIT_NAMES it failed first
 
     @property
     def passed(self) -> bool:
@@ -190,7 +182,7 @@ def examine(config: TrainConfig, controller: Controller, seed: int, count: int) 
 
     def failure(mode: Mode, complexity: int) -> str | None:
         trial = Trial(config.task, complexity, count, seed, "examination")
-        scores = ((limit, evaluate(config, controller, trial, mode, limit)) for limit in LIMITS)
+        scores = ((limit, evaluate(config, controller, trial, mode, limit)) for limit in LIMIT_NAMES)
         return next((limit for limit, score in scores if score.exact < 1.0), None)
 
     hard = failure("hard", trained)

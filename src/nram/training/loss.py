@@ -5,6 +5,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import Array
 
+from nram.limits import wrong_instances
 from nram.machine import Controller, Options, Wiring, run_soft
 from nram.machine.distributions import DOUBT, limited_log
 from nram.tasks.base import TracedInstance
@@ -62,6 +63,5 @@ def cell_shares(instance: TracedInstance, scored_weight: float) -> Array:
 
 def compare(memory: Array, instance: TracedInstance) -> tuple[Array, Array]:
     """The paper's error (the right way round) and whether every output cell is right."""
-    wrong = memory != instance.output
-    error = jnp.sum(wrong & instance.scored) / jnp.sum(instance.scored)
-    return error, ~jnp.any(wrong & instance.cells)
+    error = jnp.sum((memory != instance.output) & instance.scored) / jnp.sum(instance.scored)
+    return error, ~wrong_instances(memory, instance.output, instance.cells)

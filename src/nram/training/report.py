@@ -3,9 +3,10 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from nram.limits import LIMIT_NAMES
 from nram.machine import Controller
 from nram.training.config import TrainConfig
-from nram.training.evaluation import FAR, LIMITS, Mode, Trial, evaluate
+from nram.training.evaluation import FAR, Mode, Trial, evaluate
 
 
 def judge(
@@ -23,7 +24,7 @@ def judge(
     modes: tuple[Mode, ...] = ("soft", "hard")
     jobs: list[tuple[Mode, int]] = [("soft", trained), ("hard", trained), ("hard", FAR)]
     points = sorted({trained, *curve})
-    total = len(jobs) * len(LIMITS) + len(points) * len(modes)
+    total = len(jobs) * len(LIMIT_NAMES) + len(points) * len(modes)
     done = 0
 
     def score(mode: Mode, complexity: int, limit: str, uniform: bool) -> dict[str, float]:
@@ -36,7 +37,7 @@ def judge(
     perfection = [
         {"mode": mode, "max_complexity": complexity, "limit": limit, **score(mode, complexity, limit, False)}
         for mode, complexity in jobs
-        for limit in LIMITS
+        for limit in LIMIT_NAMES
     ]
     curve_points = [{"max_complexity": n, **{mode: score(mode, n, "T", True) for mode in modes}} for n in points]
     progress(total, total, "done")

@@ -11,7 +11,7 @@ import numpy as np
 from nram.runtime import Device
 from nram.tasks import get_task
 from nram.training.config import HyperConfig, StageConfig, TrainConfig
-from nram.training.evaluation import Score, Trial, draw_trial, hard_score, step_limits
+from nram.training.evaluation import Score, Trial, draw_trial, hard_score
 from nram.training.member import Hyper
 from nram.training.population import Population, mapped
 
@@ -31,7 +31,7 @@ def compile_validation(config: TrainConfig, stage: StageConfig, devices: list[De
     """
     task = get_task(config.task)
     instances, complexity = draw_trial(validation_of(config, stage))
-    single, double = (step_limits(task, complexity, limit) for limit in ("T", "2T"))
+    single, double = (task.step_limit.named(complexity, name) for name in ("T", "2T"))
     limits = np.where(np.arange(config.validation) % 4 < 2, single, double)
     score = mapped(partial(hard_score, config, instances=instances, limits=limits), devices, stage.population)
 

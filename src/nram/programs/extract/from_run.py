@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from nram.limits import StepLimit
 from nram.programs.card import card
 from nram.programs.ir import Program
 from nram.programs.simplify import Size, simplify, size_of
 from nram.programs.simplify.specialise import specialise
 from nram.programs.text import limit_to_text
 from nram.tasks import get_task
-from nram.tasks.base import StepLimit
 
 if TYPE_CHECKING:
     from nram.training.run_folder import RunFolder

@@ -23,6 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from nram.errors import NramError, UsageError
+from nram.limits import LIMIT_NAMES, StepLimit
 from nram.machine.controllers import LSTM
 from nram.machine.hard import run_hard
 from nram.machine.wiring import Wiring
@@ -34,9 +35,8 @@ from nram.programs.interpret import Step, trace
 from nram.programs.ir import MAX_STATES, Program, describe
 from nram.programs.simplify.circuit import normal_form
 from nram.programs.text import row_to_text
-from nram.tasks.base import Instance, StepLimit, Task
+from nram.tasks.base import Instance, Task
 
-LIMITS = ("T", "2T", "20n+200")
 FAR = 50  # the largest complexity of the comparison
 MOST_ROUNDS = 40
 LEARNED_SIZES = 10  # complexities of the runs that are learned from
@@ -71,7 +71,7 @@ def extract_lstm(
     task: Task,
     *,
     step_limit: StepLimit,
-    limits: Sequence[str] = LIMITS,
+    limits: Sequence[str] = LIMIT_NAMES,
     max_states: int = 64,
     seed: int = 0,
     **known: Any,
@@ -83,9 +83,10 @@ def extract_lstm(
     """
     if not isinstance(controller, LSTM):
         raise UsageError("only an LSTM is extracted by runs: use extract_table, which is exact for every memory")
-    wrong = [limit for limit in limits if limit not in LIMITS]
+    wrong = [limit for limit in limits if limit not in LIMIT_NAMES]
     if wrong or not limits:
-        raise UsageError(f"the limits are {', '.join(map(str, limits)) or 'none'}: choose from {', '.join(LIMITS)}")
+        given = ", ".join(map(str, limits)) or "none"
+        raise UsageError(f"the limits are {given}: choose from {', '.join(LIMIT_NAMES)}")
     if not 1 <= max_states <= MAX_STATES:
         raise UsageError(f"max_states is {max_states}: a program can have 1 to {MAX_STATES} states")
     work = _Work(controller, wiring, task, step_limit, tuple(limits), seed)
@@ -155,13 +156,8 @@ class _Work:
         self.comparisons = 0
         self.machine = jax.jit(jax.vmap(partial(run_hard, self.controller, self.wiring)))
 
-    def limit(self, complexity: int, name: str) -> int:
-        if name == "20n+200":
-            return 20 * complexity + 200
-        return int(self.step_limit(complexity)) * (2 if name == "2T" else 1)
-
     def longest(self, complexity: int) -> int:
-        return max(self.limit(complexity, name) for name in self.limits)
+        return max(self.step_limit.named(complexity, name) for name in self.limits)
 
     def runs_to_learn_from(self) -> list[Run]:
         """Of every small complexity some runs, on memories with and without room to spare."""
@@ -211,7 +207,7 @@ class _Work:
         """The runs on which machine and program end differently."""
         memories = np.array([instance.input for instance in instances], np.int32)
         for name in self.limits:
-            limits = [self.limit(n, name) for n in complexities]
+            limits = [self.step_limit.named(n, name) for n in complexities]
             ended = jax.tree.map(np.asarray, self.machine(memories, jnp.asarray(limits, jnp.int32)))
             differing = []
             for i, limit in enumerate(limits):

@@ -49,7 +49,7 @@ def _instances(task: Task, seed: int) -> Iterator[tuple[Instance, int]]:
     for n in (*range(task.min_complexity, SMALL + 1), *LARGER):
         for extra in EXTRA_MEMORY:
             for instance in task.sample(n, INSTANCES, seed, task.least_memory(n) + extra):
-                yield instance, 20 * n + 200
+                yield instance, task.step_limit.longest(n)
 
 
 def visited_places(program: Program, instance: Instance, limit: int) -> set[Place]:

@@ -82,7 +82,7 @@ def verify(
     return Report(
         program=program,
         task=asked.task,
-        limit=asked.limits.limit,
+        limit=asked.limit,
         findings=tuple(whole.findings),
         skipped=tuple(merged_skips(whole.skipped)),
         counterexample=_smallest(asked, whole.failures),

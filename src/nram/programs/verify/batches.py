@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nram.limits import wrong_instances
 from nram.programs.execute import execute
 from nram.programs.verify.findings import Failure, Method
 from nram.programs.verify.question import Question
@@ -25,7 +26,7 @@ class Judge:
     """Look at the limits above T(n) as well."""
 
     def __post_init__(self) -> None:
-        named = self.question.limits.named(self.n)
+        named = self.question.limit.ascending(self.n)
         self.right = named if self.beyond else {"T": named["T"]}
         """The limits under which nothing has failed so far."""
         self.instances = 0
@@ -38,7 +39,7 @@ class Judge:
     @property
     def most_at_once(self) -> int:
         """How many inputs to take at once, so that the time is looked at now and then even if none of them halts."""
-        return max(1, STEPS_AT_ONCE[self.question.engine] // max(1, self.question.limits.last(self.n)))
+        return max(1, STEPS_AT_ONCE[self.question.engine] // max(1, self.question.limit.longest(self.n)))
 
     @property
     def failures(self) -> list[Failure]:
@@ -59,12 +60,12 @@ class Judge:
 
     def _compare(self, start: np.ndarray, expected: np.ndarray, asked: np.ndarray) -> None:
         running = np.arange(len(start))
-        first = self.question.limits.first(self.n)
+        first = self.question.limit(self.n)
         for name, limit in list(self.right.items()):
             if not len(running):
                 return
             result = execute(self.question.program, start[running], limit, engine=self.question.engine)
-            wrong = ((result.memory != expected[running]) & asked[running]).any(axis=1)
+            wrong = wrong_instances(result.memory, expected[running], asked[running])
             if wrong.any():
                 memory = min(tuple(start[i].tolist()) for i in running[wrong])
                 self._failed(Failure(self.n, memory, limit, limit == first, self.method))

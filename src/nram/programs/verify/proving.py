@@ -115,7 +115,7 @@ class _Prover:
             left = self.deadline - time.monotonic()
             outcome = prove(self.question, n, size, SHARE * left, beyond=beyond, split=split)
             failures = [
-                Failure(n, tuple(memory), limit, limit == self.question.limits.first(n), "symbolic")
+                Failure(n, tuple(memory), limit, limit == self.question.limit(n), "symbolic")
                 for memory, limit in outcome.refuted
             ]
             if not all(is_confirmed(self.question.program, self.question.task, failure) for failure in failures):

@@ -6,11 +6,12 @@ import shlex
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from nram.limits import StepLimit
 from nram.programs.ir import Evidence, Program
 from nram.programs.text import limit_to_text
 from nram.programs.verify.counterexample import MANY_CELLS, Counterexample
 from nram.programs.verify.findings import Finding, Skipped
-from nram.tasks.base import StepLimit, Task
+from nram.tasks.base import Task
 
 Verdict = Literal["right under every limit", "right only at T(n)", "wrong", "nothing shown"]
 

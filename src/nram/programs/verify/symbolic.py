@@ -75,11 +75,12 @@ def prove(
     `beyond`: also under the limits above T(n). `split` follows both ways at every condition instead of merging
     values into larger terms.
     """
-    task, limits = question.task, question.limits
+    task, limit = question.task, question.limit
     assert task.symbolic is not None
     size: Term = z3.Int("M") if memory_size is None else memory_size
-    horizon = limits.last(n) if beyond else limits.first(n)
-    attempt = _Attempt(question.program, size, task.least_memory(n), limits.first(n), horizon, split)
+    first = limit(n)
+    horizon = limit.longest(n) if beyond else first
+    attempt = _Attempt(question.program, size, task.least_memory(n), first, horizon, split)
     attempt.deadline = time.monotonic() + seconds
     try:
         cases = 0
@@ -93,13 +94,13 @@ def prove(
     except OutOfTime:
         attempt.why = "out of time"
     failures = tuple(attempt.refuted)
-    if attempt.why or any(limit == limits.first(n) for _, limit in failures):
+    if attempt.why or any(steps == first for _, steps in failures):
         return Outcome(refuted=failures, why=attempt.why)
     if failures:
         return Outcome(("T",), refuted=failures)
     if attempt.closed:
         return Outcome(("every",), attempt.halts)
-    return Outcome(tuple(name for name, steps in limits.named(n).items() if steps <= horizon), attempt.halts)
+    return Outcome(tuple(limit.ascending(n)) if beyond else ("T",), attempt.halts)
 
 
 class _Attempt:
