@@ -26,7 +26,7 @@ from nram.programs.native.jit import Job, compiled
 from nram.programs.text import from_text
 from nram.tasks import get_task
 
-HAND_WRITTEN = Path(__file__).parents[4] / "benchmarks" / "native"  # in a checkout, not in a wheel
+HAND_WRITTEN = Path(__file__).parents[3] / "benchmarks" / "native"  # in a checkout, not in a wheel
 SCALAR = ("-O2", "-fno-tree-vectorize", "-fno-tree-slp-vectorize", "-fno-tree-loop-distribute-patterns")
 FASTEST = ("-O3", "-march=native")
 

@@ -117,8 +117,8 @@ def _fingerprint(shape: KernelShape) -> str:
 @cache
 def _sources() -> str:
     digest = hashlib.sha256()
-    package = Path(__file__).parents[2]
+    package = Path(__file__).parents[3]
     others = (package / "modules.py", package / "machine" / "wiring.py", package / "programs" / "native" / "jit.py")
-    for path in (*sorted(Path(__file__).parent.glob("*.py")), *others):
+    for path in (*sorted(Path(__file__).parents[1].rglob("*.py")), *others):
         digest.update(path.read_bytes())
     return digest.hexdigest()
