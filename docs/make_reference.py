@@ -3,8 +3,8 @@
 python docs/make_reference.py            write the files
 python docs/make_reference.py --check    write nothing; exit status 1 if a file differs from what it should be
 
-Everything is taken from the parser, the docstrings and the source itself, so the pages are the same on every terminal
-and with every version of Python.
+Everything comes from the parser, the docstrings and the source. So the pages are the same on every terminal and with
+every version of Python.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from reference_api import Source, api_parts, doc, fields, prose, table
 from nram.cli import build_parser
 
 HERE = Path(__file__).parent
-MADE = "<!-- Made from the code by docs/make_reference.py: change the code, and run it again. -->"
+MADE = "<!-- Generated from the code by docs/make_reference.py. Do not edit: change the code and run it again. -->"
 
 
 def pages() -> dict[Path, str]:
-    """The files and what they should hold."""
+    """Each file with its expected text."""
     reference = HERE / "reference"
     return {
         reference / "cli.md": _page("The command line", cli_parts()),
@@ -93,7 +93,7 @@ def _helps(verbs: argparse._SubParsersAction) -> dict[str, str]:
 
 
 def _usage(parser: argparse.ArgumentParser) -> str:
-    """What must be given, in the order of the command line; the rest is in the table."""
+    """The required arguments in the order of the command line. The table lists the rest."""
     words = [parser.prog]
     for action in parser._actions:
         if not action.option_strings:
@@ -106,7 +106,7 @@ def _usage(parser: argparse.ArgumentParser) -> str:
 
 
 def _spelling(action: argparse.Action) -> str:
-    """An argument as one types it."""
+    """An argument as the user types it."""
     value = action.metavar if isinstance(action.metavar, str) else None
     if value is None and action.choices is not None:
         value = "{" + ",".join(map(str, action.choices)) + "}"
@@ -141,14 +141,14 @@ def settings_parts() -> Iterator[str]:
     from nram.training import config
 
     yield (
-        "What `nram train TASK --set KEY=VALUE` and `--config FILE` can change, with the values that hold where the "
-        "task's recipe names none. `nram train TASK --set help` shows those of a task. "
-        "[training.md](../training.md) says what they are for."
+        "Change these settings with `nram train TASK --set KEY=VALUE` or `--config FILE`. The defaults hold where the "
+        "task's recipe sets nothing. `nram train TASK --set help` lists the values for a task. "
+        "[training.md](../training.md) explains what they do."
     )
     groups = (
         ("The run", config.TrainConfig, ""),
         ("The machine", config.MachineConfig, "machine."),
-        ("What members draw for themselves", config.HyperConfig, "hyper."),
+        ("Hyperparameters, drawn by each member", config.HyperConfig, "hyper."),
         ("The curriculum", config.CurriculumConfig, "curriculum."),
         ("A stage", config.StageConfig, "stages.K."),
     )
@@ -163,10 +163,10 @@ def settings_parts() -> Iterator[str]:
             nested = type_.endswith(("Config", "Config, ...]"))
             if name in _field_names(kind) and name != "task" and not nested:
                 choices = type_.removeprefix("Literal[").removesuffix("]").replace("'", "`")
-                said = [f"one of {choices}"] * type_.startswith("Literal") + [meaning.strip()]
-                shown = f"`{_value(kind, name, default)}`" if default else "must be given"
-                rows.append((f"`{prefix}{name}`", shown, ": ".join(filter(None, said))))
-        yield table(("setting", "unless changed", "meaning"), rows)
+                parts = [f"one of {choices}"] * type_.startswith("Literal") + [meaning.strip()]
+                shown = f"`{_value(kind, name, default)}`" if default else "required"
+                rows.append((f"`{prefix}{name}`", shown, ": ".join(filter(None, parts))))
+        yield table(("setting", "default", "meaning"), rows)
 
 
 def _field_names(kind: type) -> set[str]:
@@ -174,7 +174,7 @@ def _field_names(kind: type) -> set[str]:
 
 
 def _value(kind: type, name: str, default: str) -> str:
-    """A default as one would write it in a setting."""
+    """A default value as the user would write it in a setting."""
     from nram.training.settings import config_to_dict
 
     value = config_to_dict(getattr(kind, name, default))

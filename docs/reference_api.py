@@ -1,4 +1,4 @@
-"""The part of docs/make_reference.py that reads the Python API: signatures, docstrings and comments from the source."""
+"""Reads the Python API for docs/make_reference.py: signatures, docstrings and comments from the source."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ def _cell(text: str) -> str:
 
 
 def prose(text: str) -> str:
-    """Words for people inside Markdown: outside of code, what looks like a tag or a star would not be shown, and what
-    is laid out in columns would be run together."""
+    """Text for Markdown: escapes tags and stars outside code, and keeps text that is laid out in columns as code."""
     paragraphs = text.split("\n\n")
     return "\n\n".join(
         textwrap.indent(part, "    ") if re.search(r"\S {3,}\S", part) else _escaped(part) for part in paragraphs
@@ -46,7 +45,7 @@ def _escaped(text: str) -> str:
 
 @dataclass(frozen=True)
 class Source:
-    """Something public and how it is written down."""
+    """A public name and its source."""
 
     name: str
     module: ModuleType
@@ -60,7 +59,7 @@ class Source:
 
 
 def api_parts() -> Iterator[str]:
-    yield "What `import nram` gives. Everything else may change from one version to the next."
+    yield "These names are the public interface of `import nram`. Everything else may change between versions."
     public = {name: getattr(nram, name) for name in sorted(nram.__all__, key=str.lower)}
     written = [Source.of(f"nram.{name}", value) for name, value in public.items() if callable(value)]
     functions = [source for source in written if isinstance(source.node, ast.FunctionDef)]
@@ -76,12 +75,12 @@ def api_parts() -> Iterator[str]:
     yield "## Classes"
     for source in classes:
         yield from _class_parts(source)
-    yield "## What they give and take"
-    yield "Nobody needs to import these to use them."
+    yield "## Types of arguments and results"
+    yield "You do not need to import these types to use them."
     for source in others:
         yield from _class_parts(source)
-    yield "### Short names of types"
-    yield table(("name", "what it stands for"), [(f"`{name}`", f"`{meaning}`") for name, meaning in aliases.items()])
+    yield "### Type aliases"
+    yield table(("name", "meaning"), [(f"`{name}`", f"`{meaning}`") for name, meaning in aliases.items()])
 
 
 def _anchor(name: str) -> str:
@@ -105,7 +104,7 @@ def _function_parts(source: Source) -> Iterator[str]:
 
 
 def _signature(node: ast.FunctionDef, of_class: bool = False) -> str:
-    """As it stands in the source, on several lines where one would be too long."""
+    """The signature from the source, on several lines if one line would be too long."""
     words = [word for word in _arguments(node.args) if not (of_class and word in ("self", "cls"))]
     returned = "" if node.returns is None else f" -> {_annotation(node.returns)}"
     line = f"{node.name}({', '.join(words)}){returned}"
@@ -144,33 +143,36 @@ def _class_parts(source: Source) -> Iterator[str]:
     assert isinstance(node, ast.ClassDef)
     yield f"### {source.name}"
     bases = [ast.unparse(base) for base in node.bases if ast.unparse(base) not in ("NamedTuple",)]
-    kind = f"`{source.module.__name__}.{node.name}`" + (f", a kind of `{', '.join(bases)}`" if bases else "")
+    kind = f"`{source.module.__name__}.{node.name}`" + (f", a subclass of `{', '.join(bases)}`" if bases else "")
     yield f"{kind}. {prose(doc(node))}".rstrip()
     parts = list(fields(source))
     if parts:
-        yield table(("part", "type", "meaning"), parts)
+        yield table(("field", "type", "meaning"), parts)
     for member in node.body:
         if isinstance(member, ast.FunctionDef) and not member.name.startswith("_") and not _is_property(member):
-            said = prose(doc(member))
-            yield f"```python\n.{_signature(member, of_class=True)}\n```" + (f"\n\n{said}" if said else "")
+            text = prose(doc(member))
+            yield f"```python\n.{_signature(member, of_class=True)}\n```" + (f"\n\n{text}" if text else "")
 
 
 def fields(source: Source) -> Iterator[tuple[str, str, str]]:
-    """The parts of a dataclass or named tuple, and properties. What is said of one stands behind it or below it."""
+    """The fields of a dataclass or named tuple, and the properties.
+
+    The comment behind a field, or the docstring below it, describes it.
+    """
     assert isinstance(source.node, ast.ClassDef)
     body = source.node.body
-    for place, member in enumerate(body):
+    for index, member in enumerate(body):
         if isinstance(member, ast.AnnAssign) and isinstance(member.target, ast.Name):
-            said = source.lines[(member.end_lineno or 1) - 1].encode()[member.end_col_offset or 0 :].decode()
-            below = body[place + 1] if place + 1 < len(body) else None
+            comment = source.lines[(member.end_lineno or 1) - 1].encode()[member.end_col_offset or 0 :].decode()
+            below = body[index + 1] if index + 1 < len(body) else None
             if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
-                said = f"# {below.value.value}"
+                comment = f"# {below.value.value}"
             default = "" if member.value is None else f" = {_default(member.value)}"
             if not member.target.id.startswith("_"):
                 yield (
                     f"`{member.target.id}{default}`",
                     f"`{_annotation(member.annotation)}`",
-                    prose(said.partition("#")[2]),
+                    prose(comment.partition("#")[2]),
                 )
     for member in body:
         if isinstance(member, ast.FunctionDef) and not member.name.startswith("_") and _is_property(member):
@@ -179,7 +181,7 @@ def fields(source: Source) -> Iterator[tuple[str, str, str]]:
 
 
 def _default(node: ast.expr) -> str:
-    """Without what is said to the type checker alone."""
+    """The default value, without a cast that is only for the type checker."""
     if isinstance(node, ast.Call) and ast.unparse(node.func) == "cast":
         return ast.unparse(node.args[1])
     return ast.unparse(node)
@@ -190,7 +192,7 @@ def _is_property(node: ast.FunctionDef) -> bool:
 
 
 def _types_used(written: list[Source]) -> tuple[list[Source], dict[str, str]]:
-    """What the public names give or take besides themselves: classes of this package, and short names of types."""
+    """The other classes and type aliases of this package in the annotations of the public names."""
     known = {source.node.name for source in written if isinstance(source.node, ast.ClassDef)}
     classes: dict[str, Source] = {}
     aliases: dict[str, str] = {}
@@ -206,7 +208,7 @@ def _types_used(written: list[Source]) -> tuple[list[Source], dict[str, str]]:
 
 
 def _assigned(name: str, module: ModuleType) -> str | None:
-    """What stands behind `name =` in a module, be it for the type checker alone."""
+    """The right-hand side of `name =` in a module, also under TYPE_CHECKING."""
     for node in ast.walk(ast.parse(inspect.getsource(module))):
         plain = isinstance(node, ast.Assign) and any(ast.unparse(target) == name for target in node.targets)
         alias = isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == name
@@ -216,7 +218,7 @@ def _assigned(name: str, module: ModuleType) -> str | None:
 
 
 def _names_in_types(node: ast.AST) -> list[str]:
-    """Names in the annotations of a function, or of what is public in a class."""
+    """Names in the annotations of a function, or of the public parts of a class."""
     if isinstance(node, ast.FunctionDef):
         given = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
         types = [
@@ -238,7 +240,7 @@ def _names_in_types(node: ast.AST) -> list[str]:
 
 
 def _defined(name: str, module: ModuleType) -> tuple[str, ModuleType]:
-    """What a name in an annotation is called where it is defined, also if it is imported for the type checker alone."""
+    """The original name of an annotation and its module, also if it is imported under TYPE_CHECKING."""
     for node in ast.walk(ast.parse(inspect.getsource(module))):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("nram"):
             for alias in node.names:
