@@ -2,33 +2,16 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from nram.bench.step import StepShape, configured, training_seconds
-from nram.errors import UsageError
+from nram.bench.shape import AXES, StepShape
+from nram.bench.step import configured, training_seconds
+from nram.files import write_atomically
 from nram.runtime import Device
 from nram.training.kernels import PLAIN, kernel_of
-
-BASE = StepShape("copy", 12, 4, 11, 1, "mlp", 65, 4, 50, 1)
-
-AXES: dict[str, tuple[int, ...]] = {
-    "memory_size": (6, 12, 24, 48),
-    "steps": (6, 11, 22, 44),
-    "registers": (2, 4, 6, 8),
-    "batch": (16, 32, 64, 128, 256),
-    "population": (1, 2, 4, 8),
-    "repeats": (1, 2, 3),
-}
-LABELS = {
-    "memory_size": "M",
-    "steps": "T",
-    "registers": "R",
-    "batch": "batch",
-    "population": "population",
-    "repeats": "repetitions of the modules",
-}
 
 
 class Point(NamedTuple):
@@ -44,15 +27,15 @@ def measure_scaling(
     axes: Iterable[str],
     devices: list[Device],
     seconds: float,
-    base: StepShape = BASE,
-    watch: Callable[[str], None] = lambda what: None,
+    on_note: Callable[[str], None] = lambda text: None,
 ) -> list[Point]:
-    """Along each axis, with everything else as in the base."""
+    """Along each axis, with everything else as in `nram bench step`."""
     points = []
     for axis in axes:
-        for value in AXES[axis]:
-            watch(f"{LABELS[axis]} = {value}")
-            shape = base._replace(**{axis: value})
+        label, values = AXES[axis]
+        for value in values:
+            on_note(f"measuring {label} = {value}")
+            shape = StepShape()._replace(**{axis: value})
             kernel = kernel_of(*configured(shape), devices)
             plain = training_seconds(shape, devices, seconds, PLAIN)
             fast = training_seconds(shape, devices, seconds, kernel) if kernel.shape else None
@@ -60,26 +43,9 @@ def measure_scaling(
     return points
 
 
-def check_axes(names: Iterable[str]) -> list[str]:
-    chosen = list(names) or list(AXES)
-    for name in chosen:
-        if name not in AXES:
-            raise UsageError(f"there is no axis '{name}': the axes are {', '.join(AXES)}")
-    return chosen
-
-
-def check_plot(path: str | None) -> None:
-    if path is not None and Path(path).suffix.lower() not in (".png", ".svg"):
-        raise UsageError(f"cannot tell the kind of picture from '{path}': end its name in .png or .svg")
-
-
 def plot_scaling(points: list[Point], path: Path) -> None:
     """A panel per axis, time against size, both logarithmic."""
-    import io
-
     from matplotlib.figure import Figure
-
-    from nram.files import write_atomically
 
     axes = list(dict.fromkeys(point.axis for point in points))
     columns = min(3, len(axes))
@@ -87,15 +53,15 @@ def plot_scaling(points: list[Point], path: Path) -> None:
     figure = Figure(figsize=(4 * columns, 3.2 * rows), layout="constrained")
     for number, axis in enumerate(axes):
         panel = figure.add_subplot(rows, columns, number + 1)
-        own = [point for point in points if point.axis == axis]
+        on_axis = [point for point in points if point.axis == axis]
         for name in ("plain", "fast"):
-            known = [(point.value, 1e3 * getattr(point, name)) for point in own if getattr(point, name) is not None]
+            known = [(point.value, 1e3 * getattr(point, name)) for point in on_axis if getattr(point, name) is not None]
             if known:
                 panel.plot(*zip(*known, strict=True), marker="o", label=name)
         panel.set_xscale("log", base=2)
         panel.set_yscale("log")
-        panel.set_xticks([point.value for point in own], [str(point.value) for point in own])
-        panel.set_xlabel(LABELS[axis])
+        panel.set_xticks([point.value for point in on_axis], [str(point.value) for point in on_axis])
+        panel.set_xlabel(AXES[axis][0])
         panel.grid(alpha=0.3)
         if number % columns == 0:
             panel.set_ylabel("ms a training step")

@@ -4,12 +4,13 @@ import importlib.util
 import time
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from nram.bench.shape import StepShape
 from nram.runtime import Device
 from nram.tasks import get_task
 from nram.training.config import MachineConfig, StageConfig, TrainConfig
@@ -19,25 +20,6 @@ from nram.training.population import compile_training, init_population, mapped, 
 
 REFERENCE = Path(__file__).parents[3] / "benchmarks" / "reference_step.py"  # in a checkout, not in a wheel
 TRAINING_STEPS = 25  # in one call, as in a run
-
-
-class StepShape(NamedTuple):
-    """What is measured."""
-
-    task: str
-    memory_size: int
-    registers: int
-    steps: int
-    repeats: int
-    controller: Literal["mlp", "lstm", "automaton"]
-    hidden: int
-    states: int
-    batch: int
-    population: int
-
-    @property
-    def example_steps(self) -> int:
-        return self.population * self.batch * self.steps
 
 
 def measure(shape: StepShape, devices: list[Device], seconds: float) -> dict[str, Any]:

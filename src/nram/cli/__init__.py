@@ -1,61 +1,45 @@
 """The command line: `nram VERB`. One file per verb, each a stop on the way from examples to programs.
 
-Nothing here imports JAX before a verb that needs it runs, so help and bad usage answer at once.
+The file of a verb is imported when that verb is chosen, so help and bad usage answer at once. It defines
+`add_arguments(parser)` and `run(arguments)`, which returns the exit status.
 """
 
 import argparse
 import difflib
 import os
 import sys
+from collections.abc import Sequence
+from importlib import import_module
 from typing import NoReturn
 
 from nram import __version__
-from nram.cli import (
-    bench,
-    compile,
-    draw,
-    eval,
-    extract,
-    learn,
-    modules,
-    reproduce,
-    run,
-    sample,
-    search,
-    show,
-    simplify,
-    tasks,
-    trace,
-    train,
-    verify,
-    zoo,
-)
+from nram.cli.arguments import add_json
 from nram.errors import NramError
 
-VERBS = (
-    tasks,
-    modules,
-    sample,
-    train,
-    search,
-    learn,
-    eval,
-    extract,
-    simplify,
-    verify,
-    show,
-    run,
-    trace,
-    draw,
-    compile,
-    zoo,
-    reproduce,
-    bench,
-)
+VERBS = {
+    "tasks": "list the tasks",
+    "modules": "list the modules",
+    "sample": "draw instances of a task",
+    "train": "train a population of machines on a task",
+    "search": "find a program by search, without a network",
+    "learn": "learn a program from a file of examples",
+    "eval": "measure how well a trained member of a run does",
+    "extract": "turn a trained member of a run into a program",
+    "simplify": "make a program shorter without changing what it does",
+    "verify": "show that a program solves its task, or find where it fails",
+    "show": "print a program: its card and its table",
+    "run": "run a program on a memory",
+    "trace": "show a run step by step",
+    "draw": "draw a program's circuits",
+    "compile": "make an object file, a library or C source of a program",
+    "zoo": "list the programs that ship with nram",
+    "reproduce": "reproduce the paper's Table 1 and its figure of generalisation",
+    "bench": "measure speed",
+}
 
 
 class _Parser(argparse.ArgumentParser):
-    """Bad usage exits with 2, says what to change and names what was probably meant."""
+    """Bad usage exits with 2, says what to change and suggests the nearest choice."""
 
     def error(self, message: str) -> NoReturn:
         before, _, choices = message.partition(" (choose from ")
@@ -67,7 +51,11 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message}{hint}\n'{self.prog} --help' shows how it is used\n")
 
 
-def build_parser() -> argparse.ArgumentParser:
+def build_parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
+    """The parser for these words: it knows all verbs, and the arguments of the verb that the words begin with.
+
+    Without words it knows the arguments of every verb.
+    """
     parser = _Parser(
         prog="nram",
         description="Neural Random-Access Machines: from examples to programs.",
@@ -75,26 +63,34 @@ def build_parser() -> argparse.ArgumentParser:
         "'nram VERB --help' tells more.",
     )
     parser.add_argument("--version", action="version", version=f"nram {__version__}")
-    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True, parser_class=_Parser)
-    for verb in VERBS:
-        verb.add_parser(verbs)
+    _add_commands(parser, "verb", VERBS, __name__, words)
     return parser
 
 
-def _load_modules(files: list[str]) -> None:
-    if files:
-        from nram.extensions.modules import get_module
-
-        for file in files:
-            get_module(file)
+def _add_commands(
+    parser: argparse.ArgumentParser, what: str, commands: dict[str, str], package: str, words: Sequence[str] | None
+) -> None:
+    """Add a subcommand for each name, with its one line of help. Import only the file of the one that is chosen."""
+    subparsers = parser.add_subparsers(dest=what, metavar=what.upper(), required=True)
+    for name, summary in commands.items():
+        command = subparsers.add_parser(name, help=summary)
+        if words is not None and name not in words[:1]:
+            continue
+        file = import_module(f"{package}.{name}")
+        if hasattr(file, "SUBJECTS"):
+            command.description = file.DESCRIPTION
+            _add_commands(command, "subject", file.SUBJECTS, file.__name__, None if words is None else words[1:])
+        else:
+            file.add_arguments(command)
+            add_json(command)
+            command.set_defaults(run=file.run)
 
 
 def main(argv: list[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else argv
-    arguments = build_parser().parse_args(words)
+    arguments = build_parser(words).parse_args(words)
     arguments.words = words
     try:
-        _load_modules(getattr(arguments, "module", []))
         status = arguments.run(arguments)
         sys.stdout.flush()
         return status
@@ -102,7 +98,7 @@ def main(argv: list[str] | None = None) -> int:
         print(f"nram {arguments.verb}: {error}", file=sys.stderr)
         return error.exit_status
     except (RuntimeError, ValueError) as error:
-        # What a task of one's own raised inside compiled code comes back as neither its kind nor its words.
+        # Compiled code hides the kind and the message of an error that a user-defined task raised inside it.
         callback = sys.modules.get("nram.tasks._callback")
         if callback is not None and callback.failures:
             print(f"nram {arguments.verb}: {callback.failures[0]}", file=sys.stderr)
@@ -114,7 +110,7 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print(f"\nnram {arguments.verb}: interrupted", file=sys.stderr)
         return 1
-    except BrokenPipeError:  # the reader, `head` for one, has gone: nothing more can be said, not even this
+    except BrokenPipeError:  # the reader, for example `head`, has closed the pipe: nothing can be printed any more
         nowhere = os.open(os.devnull, os.O_WRONLY)
         for stream in (sys.stdout, sys.stderr):
             os.dup2(nowhere, stream.fileno())

@@ -1,22 +1,23 @@
 """`nram compile`: a program as a file that C programs can use."""
 
+import argparse
 from pathlib import Path
 
-from nram.cli.output import add_json, add_modules, print_json
+from nram.cli.output import print_json
+from nram.cli.program_argument import add_modules, add_program, program_of
 from nram.errors import UsageError
+from nram.programs.native.aot import compile_program
 
 FORMS = ("object", "shared", "c", "llvm")
 
 
-def add_parser(verbs) -> None:
-    parser = verbs.add_parser(
-        "compile",
-        help="make an object file, a library or C source of a program",
-        description="Write a program as an object file (needs no compiler), as a shared library (needs cc, gcc or "
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Write a program as an object file (needs no compiler), as a shared library (needs cc, gcc or "
         "clang to link it), as C source or as LLVM text, with a C header beside it that says how it is called. "
-        "Object files and libraries run on every processor of this computer's architecture.",
+        "Object files and libraries run on every processor of this computer's architecture."
     )
-    parser.add_argument("program", metavar="PROGRAM", help="a program of the zoo (NAME or NAME@ORIGIN) or a file")
+    add_program(parser)
     parser.add_argument(
         "--emit", choices=FORMS, help="what to write (default: as the ending of FILE tells, else object)"
     )
@@ -27,16 +28,11 @@ def add_parser(verbs) -> None:
         "--name", metavar="SYMBOL", help="of the C function (default: nram_ and the name of the program)"
     )
     add_modules(parser)
-    add_json(parser)
-    parser.set_defaults(run=run)
 
 
-def run(arguments) -> int:
-    from nram.programs.library import load_program
+def run(arguments: argparse.Namespace) -> int:
 
-    program = load_program(arguments.program)
-
-    from nram.programs.native.aot import compile_program
+    program = program_of(arguments)
 
     given = Path(arguments.program)
     if arguments.out is not None and given.exists() and arguments.out.exists() and arguments.out.samefile(given):

@@ -6,23 +6,21 @@ import argparse
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from nram.cli.output import add_json, add_modules, print_json
+from nram.cli.output import print_json
+from nram.cli.program_argument import add_modules, add_program, program_of
 from nram.errors import NramError, UsageError
+from nram.files import write_atomically
+from nram.pictures.circuits import MAX_ROWS, circuit_dot, circuit_svg, program_dot, program_svg
+from nram.programs import Program
 
-if TYPE_CHECKING:
-    from nram.programs import Program
 
-
-def add_parser(verbs) -> None:
-    parser = verbs.add_parser(
-        "draw",
-        help="draw a program's circuits",
-        description="Draw the circuits of a program, one for each row of its table: registers before the step at the "
-        "left, modules, registers after it at the right. Operations whose outputs are not used are left out.",
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Draw the circuits of a program, one for each row of its table: registers before the step at the "
+        "left, modules, registers after it at the right. Operations whose outputs are not used are left out."
     )
-    parser.add_argument("program", metavar="PROGRAM", help="a program of the zoo by its name, or a program file")
+    add_program(parser)
     parser.add_argument(
         "--row",
         type=_place,
@@ -36,8 +34,6 @@ def add_parser(verbs) -> None:
         "standard output (default: the program's name with .svg)",
     )
     add_modules(parser)
-    add_json(parser)
-    parser.set_defaults(run=run)
 
 
 def _place(text: str) -> tuple[int, int] | None:
@@ -50,11 +46,9 @@ def _place(text: str) -> tuple[int, int] | None:
     return int(found[1] or 0), int(found[2]) - 1
 
 
-def run(arguments) -> int:
-    from nram.files import write_atomically
-    from nram.programs.library import load_program
+def run(arguments: argparse.Namespace) -> int:
 
-    program = load_program(arguments.program)
+    program = program_of(arguments)
     if arguments.out == "-":
         if arguments.json:
             raise UsageError("--out - prints the picture and --json prints JSON: choose one, or name a file")
@@ -85,7 +79,6 @@ def run(arguments) -> int:
 
 
 def _picture(program: Program, place: tuple[int, int] | None, ending: str) -> str:
-    from nram.pictures.circuits import MAX_ROWS, circuit_dot, circuit_svg, program_dot, program_svg
 
     if place is not None:
         return (circuit_svg if ending == ".svg" else circuit_dot)(program, *place)

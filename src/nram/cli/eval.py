@@ -1,20 +1,20 @@
 """`nram eval`: how good is what a run has learned?"""
 
+import argparse
 import sys
 from pathlib import Path
 
-from nram.cli.output import add_device, add_json, jax_seed, natural, positive, print_json, table
+from nram.cli.arguments import add_device, jax_seed, natural, positive
+from nram.cli.output import print_json, table
 
 CURVE = (10, 20, 30, 40, 50)
 
 
-def add_parser(verbs) -> None:
-    parser = verbs.add_parser(
-        "eval",
-        help="judge a trained member of a run",
-        description="Error and exact match of a trained member on unseen instances, as the continuous machine (soft) "
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Error and exact match of a trained member on unseen instances, as the continuous machine (soft) "
         "and as a discrete program (hard), at the trained complexity under three step limits, and on the "
-        "curve up to n = 50. Writes eval.json and eval.png (eval-K for another member) into the run's folder.",
+        "curve up to n = 50. Writes eval.json and eval.png (eval-K for another member) into the run's folder."
     )
     parser.add_argument("path", type=Path, metavar="RUN", help="the folder that 'nram train' wrote, as runs/copy-0")
     parser.add_argument(
@@ -32,11 +32,9 @@ def add_parser(verbs) -> None:
         help="only show the discrete program solving one instance of complexity N",
     )
     add_device(parser)
-    add_json(parser)
-    parser.set_defaults(run=run)
 
 
-def run(arguments) -> int:
+def run(arguments: argparse.Namespace) -> int:
     from nram.tasks import get_task
     from nram.training.run_folder import RunFolder
 

@@ -1,22 +1,25 @@
 """`nram extract`: from a trained member of a run to a program."""
 
+import argparse
 import shlex
 import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from nram.cli.output import add_json, module_options, natural, print_json
+from nram.cli.arguments import natural
+from nram.cli.output import print_json
+from nram.cli.program_argument import module_options
 
 
-def add_parser(verbs) -> None:
-    parser = verbs.add_parser(
-        "extract",
-        help="turn a trained member of a run into a program",
-        description="Turn a trained member of a run into a program: the table of its discretised controller, "
-        "simplified. An LSTM is first merged into a finite automaton, where there is one.",
-        epilog="By default rows that no input of the run's task leads to are dropped, which makes the program short; "
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Turn a trained member of a run into a program: the table of its discretised controller, "
+        "simplified. An LSTM is first merged into a finite automaton, where there is one."
+    )
+    parser.epilog = (
+        "By default rows that no input of the run's task leads to are dropped, which makes the program short; "
         "what holds of the result is shown by 'nram verify'. The program is written as JSON, or in the text form "
-        "that people can edit if FILE ends in .nram.",
+        "that people can edit if FILE ends in .nram."
     )
     parser.add_argument("path", type=Path, metavar="RUN", help="the folder that 'nram train' wrote, as runs/copy-0")
     parser.add_argument(
@@ -32,11 +35,10 @@ def add_parser(verbs) -> None:
         help="keep the meaning on every memory, not only on inputs of the task",
     )
     form.add_argument("--raw", action="store_const", const="raw", dest="form", help="do not simplify")
-    add_json(parser)
-    parser.set_defaults(run=run, form="task")
+    parser.set_defaults(form="task")
 
 
-def run(arguments) -> int:
+def run(arguments: argparse.Namespace) -> int:
     from nram.training.run_folder import RunFolder
 
     folder = RunFolder.open(arguments.path)

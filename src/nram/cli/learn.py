@@ -9,8 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nram.cli.arguments import add_device, jax_seed, positive
 from nram.cli.interruption import interruptible
-from nram.cli.output import add_device, add_json, jax_seed, positive, print_json
+from nram.cli.output import print_json
 from nram.errors import UsageError
 
 if TYPE_CHECKING:
@@ -18,16 +19,16 @@ if TYPE_CHECKING:
     from nram.limits import StepLimit
 
 
-def add_parser(verbs) -> None:
-    parser = verbs.add_parser(
-        "learn",
-        help="learn a program from a file of examples",
-        description='Learn a program from examples: one object a line, {"input": [...], "output": [...]}, or CSV '
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        'Learn a program from examples: one object a line, {"input": [...], "output": [...]}, or CSV '
         "with the header input,output. 'cells' names those that must be right (default: those in which output "
         "differs from input), 'steps' how long a program may run. The largest examples are held out: they judge "
-        "what is found, and nothing is learned from them. Ctrl-C keeps the best so far.",
-        epilog="The size of an example is the number of its input cells that are not 0. The exit status is 0 only if "
-        "the program is exact on every example, held-out ones included; otherwise the best is written and it is 1.",
+        "what is found, and nothing is learned from them. Ctrl-C keeps the best so far."
+    )
+    parser.epilog = (
+        "The size of an example is the number of its input cells that are not 0. The exit status is 0 only if "
+        "the program is exact on every example, held-out ones included; otherwise the best is written and it is 1."
     )
     parser.add_argument("examples", type=Path, metavar="EXAMPLES", help="a file of examples, .jsonl or .csv")
     parser.add_argument("--budget", type=float, default=300.0, metavar="SECONDS", help="in all (default: 300)")
@@ -48,8 +49,6 @@ def add_parser(verbs) -> None:
     parser.add_argument("--workers", type=positive, metavar="W", help="threads of the search (default: one a core)")
     parser.add_argument("--resume", action="store_true", help="go on with what is in --out")
     add_device(parser)
-    add_json(parser)
-    parser.set_defaults(run=run)
 
 
 def _limit(text: str) -> StepLimit:
@@ -61,7 +60,7 @@ def _limit(text: str) -> StepLimit:
     return limit
 
 
-def run(arguments) -> int:
+def run(arguments: argparse.Namespace) -> int:
     from nram.cli.progress import progress_display
     from nram.cli.search import SearchProgress
     from nram.learning.examples import read_examples

@@ -7,13 +7,12 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from nram.errors import UsageError
 from nram.programs.ir import shown
-
-if TYPE_CHECKING:
-    import numpy as np
 
 HELP = (
     "numbers separated by spaces or commas, a JSON list of them, @FILE (text, JSON or .npy) or - for standard input; "
@@ -56,7 +55,6 @@ def _from_bytes(content: bytes, where: str, npy: bool = False) -> list | np.ndar
 
 
 def _from_npy(content: bytes, where: str) -> np.ndarray:
-    import numpy as np
 
     try:
         # Not np.load: that would also open archives, and pickles run code.

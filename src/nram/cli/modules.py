@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from nram.cli.output import add_json, print_json, table
-
-if TYPE_CHECKING:
-    from nram.modules import Module
+from nram.cli.output import print_json, table
+from nram.extensions.modules import find_modules, get_module, source_of
+from nram.extensions.tables import EquationTwo, table_of
+from nram.modules import Module
 
 SHOWN_SIZE = 7  # the M of the values that are shown of a module of one's own
 
 
-def add_parser(verbs) -> None:
-    parser = verbs.add_parser(
-        "modules",
-        help="list the modules",
-        description="List the modules: their arguments and what they give. Those of installed packages are among them; "
-        "a file with a module of one's own (.py) is checked and shown.",
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "List the modules: their arguments and what they give. Those of installed packages are among them; "
+        "a file with a module of one's own (.py) is checked and shown."
     )
     parser.add_argument("modules", nargs="*", metavar="MODULE", help="only these, by name or file (default: all)")
-    add_json(parser)
-    parser.set_defaults(run=run)
 
 
-def run(arguments) -> int:
-    from nram.extensions.modules import find_modules, get_module
+def run(arguments: argparse.Namespace) -> int:
 
     modules, problems = ([get_module(name) for name in arguments.modules], []) if arguments.modules else find_modules()
     for problem in problems:
@@ -45,7 +41,6 @@ def run(arguments) -> int:
 
 
 def _as_json(module: Module) -> dict[str, Any]:
-    from nram.extensions.modules import source_of
 
     value = {
         "name": module.name,
@@ -61,8 +56,6 @@ def _as_json(module: Module) -> dict[str, Any]:
 
 def _in_words(module: Module) -> str:
     """What a module of one's own gives for one M, and what of the optional parts it has."""
-    from nram.extensions.modules import source_of
-    from nram.extensions.tables import table_of
 
     values = table_of(module, SHOWN_SIZE).tolist()
     lines = [f"{module.name}, {source_of(module)}: checked"]
@@ -84,6 +77,5 @@ def _in_words(module: Module) -> str:
 
 
 def _has_fuzzy(module: Module) -> bool:
-    from nram.extensions.tables import EquationTwo
 
     return not isinstance(module.fuzzy, EquationTwo)

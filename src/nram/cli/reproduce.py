@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nram.cli.arguments import add_device, jax_seed, positive
 from nram.cli.interruption import interruptible
-from nram.cli.output import add_device, add_json, jax_seed, positive, print_json
+from nram.cli.output import print_json
 from nram.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,17 +23,17 @@ ORIGINS: tuple[Origin, ...] = ("trained", "repaired", "searched", "written")
 PLAIN_SECONDS = 5  # between two lines in a pipe
 
 
-def add_parser(verbs) -> None:
-    parser = verbs.add_parser(
-        "reproduce",
-        help="reproduce the paper's Table 1 and its figure of generalisation",
-        description="Measure the zoo's trained networks and programs on unseen instances and set the figures beside "
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Measure the zoo's trained networks and programs on unseen instances and set the figures beside "
         "those of the paper's Table 1; draw error against maximal complexity. Writes table.md, table.json and "
         "generalisation.svg into DIR. With --train, a task is trained from scratch by its recipe first, and the "
-        "best member of that run is examined instead of the zoo's.",
-        epilog="The full examination takes about 40 seconds for each trained network on two CPU cores, most of them to "
+        "best member of that run is examined instead of the zoo's."
+    )
+    parser.epilog = (
+        "The full examination takes about 40 seconds for each trained network on two CPU cores, most of them to "
         "compile, and about 10 seconds when that was done before; a network that does not halt by itself is run for "
-        "all 20n+200 steps and takes one or two minutes more. --count 1000 and --at 20 are ways to look sooner.",
+        "all 20n+200 steps and takes one or two minutes more. --count 1000 and --at 20 are ways to look sooner."
     )
     parser.add_argument("tasks", nargs="*", metavar="TASK", help="default: the paper's ten, or those of --train")
     parser.add_argument(
@@ -62,11 +64,9 @@ def add_parser(verbs) -> None:
         "--out", type=Path, default=Path("runs/reproduction"), metavar="DIR", help="default: %(default)s"
     )
     add_device(parser)
-    add_json(parser)
-    parser.set_defaults(run=run)
 
 
-def run(arguments) -> int:
+def run(arguments: argparse.Namespace) -> int:
     from nram.reproduction.examining import Plan, examine_all
     from nram.reproduction.paper import TABLE
     from nram.tasks import get_task

@@ -2,39 +2,45 @@
 
 from __future__ import annotations
 
+import argparse
+import io
 import json
 import sys
 import textwrap
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import numpy as np
+
+from nram.cli.arguments import natural, positive
 from nram.cli.memory_argument import HELP, read_memory
-from nram.cli.output import add_json, add_modules, natural, positive, print_json
+from nram.cli.output import print_json
+from nram.cli.program_argument import add_modules, add_program, program_of
 from nram.errors import NramError, UsageError
+from nram.files import write_atomically
 from nram.limits import wrong_cells
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from nram.programs import Program, Result
-    from nram.tasks.base import Instance
+from nram.programs import Program, Result
+from nram.programs.execute import check_max_steps, execute
+from nram.programs.memory import prepare_memory
+from nram.programs.task_of import task_of
+from nram.programs.text import limit_to_text
+from nram.tasks.base import Instance
 
 MANY_CELLS = 400  # from there on only some rows are shown: the first, the last, and of those with changes the first
 FIRST_ROWS, LAST_ROWS, CHANGED_ROWS = 5, 2, 10
 MANY_MEMORIES = 10
 
 
-def add_parser(verbs) -> None:
-    parser = verbs.add_parser(
-        "run",
-        help="run a program on a memory",
-        description="Run a program until it halts: on a memory, on each memory of a batch, or on a drawn instance of a "
-        "task, whose answer is then checked.",
-        epilog="The result is printed whether the program halts or not. The exit status is 1 if it did not halt and no "
-        "--max-steps said how long it may run, or if it is wrong on the instance.",
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Run a program until it halts: on a memory, on each memory of a batch, or on a drawn instance of a "
+        "task, whose answer is then checked."
     )
-    parser.add_argument("program", metavar="PROGRAM", help="a program of the zoo by its name, or a program file")
+    parser.epilog = (
+        "The result is printed whether the program halts or not. The exit status is 1 if it did not halt and no "
+        "--max-steps said how long it may run, or if it is wrong on the instance."
+    )
+    add_program(parser)
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--memory", metavar="CELLS", help=HELP)
     source.add_argument("--complexity", type=positive, metavar="N", help="draw an instance of the task instead")
@@ -54,14 +60,11 @@ def add_parser(verbs) -> None:
     )
     parser.add_argument("--full", action="store_true", help="show every cell, however many there are")
     add_modules(parser)
-    add_json(parser)
-    parser.set_defaults(run=run)
 
 
-def run(arguments) -> int:
-    from nram.programs.library import load_program
+def run(arguments: argparse.Namespace) -> int:
 
-    program = load_program(arguments.program)
+    program = program_of(arguments)
     instance = _instance(arguments, program)
     limit = arguments.max_steps
     if program.needs_limit and limit is None:
@@ -72,11 +75,6 @@ def run(arguments) -> int:
             )
         limit = program.limit and program.limit(arguments.complexity)
     memory = read_memory(arguments.memory) if instance is None else instance.input
-
-    import numpy as np
-
-    from nram.programs.execute import check_max_steps, execute
-    from nram.programs.memory import prepare_memory
 
     before = prepare_memory(memory, arguments.memory_size)
     bound = check_max_steps(limit, before.shape[-1])
@@ -118,7 +116,6 @@ def _instance(arguments, program: Program) -> Instance | None:
         if given:
             raise UsageError(f"{given[0]} is for a drawn instance: give --complexity instead of --memory")
         return None
-    from nram.programs.task_of import task_of
 
     task = task_of(program, arguments.task)
     size, arguments.memory_size = arguments.memory_size, None  # the instance is drawn in that size
@@ -127,7 +124,6 @@ def _instance(arguments, program: Program) -> Instance | None:
 
 def limit_in_words(program: Program) -> str:
     """'T(n) = 2n+4', of a program that has a limit."""
-    from nram.programs.text import limit_to_text
 
     return "" if program.limit is None else f"T(n) = {limit_to_text(program.limit)}"
 
@@ -152,11 +148,6 @@ def _check_out(path: Path | None, batch: bool) -> None:
 
 
 def _write(memory: np.ndarray, path: Path) -> None:
-    import io
-
-    import numpy as np
-
-    from nram.files import write_atomically
 
     if path.suffix == ".npy":
         buffer = io.BytesIO()
@@ -211,7 +202,6 @@ def _show_one(
 
 def _show_cells(before: np.ndarray, after: np.ndarray, full: bool) -> None:
     """Rows of cells, each with the address of its first."""
-    import numpy as np
 
     width = len(str(int(after.max())))
     address = len(str(len(after) - 1))

@@ -1,14 +1,14 @@
 """`nram sample`: instances of a task, with their answers."""
 
-from nram.cli.output import add_json, natural, positive, print_json
+import argparse
+
+from nram.cli.arguments import natural, positive
+from nram.cli.output import print_json
+from nram.tasks import get_task
 
 
-def add_parser(verbs) -> None:
-    parser = verbs.add_parser(
-        "sample",
-        help="draw instances of a task",
-        description="Draw instances of a task: input memory and expected output.",
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Draw instances of a task: input memory and expected output."
     parser.add_argument(
         "task", metavar="TASK", help="a name that 'nram tasks' lists, or a file (.py) with a task of one's own"
     )
@@ -18,12 +18,9 @@ def add_parser(verbs) -> None:
     parser.add_argument("--count", type=natural, default=1, metavar="K", help="default: 1")
     parser.add_argument("--seed", type=natural, default=0, metavar="S", help="default: 0")
     parser.add_argument("--memory-size", type=positive, metavar="M", help="default: the least that N needs")
-    add_json(parser)
-    parser.set_defaults(run=run)
 
 
-def run(arguments) -> int:
-    from nram.tasks import get_task
+def run(arguments: argparse.Namespace) -> int:
 
     task = get_task(arguments.task)
     complexity = max(5, task.min_complexity) if arguments.complexity is None else arguments.complexity

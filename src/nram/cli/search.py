@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import os
 import shlex
@@ -11,8 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nram.cli.arguments import natural, positive
 from nram.cli.interruption import interruptible
-from nram.cli.output import add_json, add_modules, module_options, natural, positive, print_json
+from nram.cli.output import print_json
+from nram.cli.program_argument import add_modules, load_modules, module_options
 from nram.errors import UsageError
 from nram.limits import wrong_cells
 
@@ -26,15 +29,15 @@ if TYPE_CHECKING:
 PLAIN_SECONDS = 5  # between two lines in a pipe
 
 
-def add_parser(verbs) -> None:
-    parser = verbs.add_parser(
-        "search",
-        help="find a program by search, without a network",
-        description="Find a program that solves a task, or fits a file of examples, by search in the space of "
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Find a program that solves a task, or fits a file of examples, by search in the space of "
         "programs. Small structures are tried first, chains of candidates grow longer, and what a program that fits "
-        "gets wrong elsewhere joins the examples. Ctrl-C keeps the best so far.",
-        epilog="The same seed gives the same program, however many workers there are. The exit status is 1 if no "
-        "program was found: the best so far is then written and shown.",
+        "gets wrong elsewhere joins the examples. Ctrl-C keeps the best so far."
+    )
+    parser.epilog = (
+        "The same seed gives the same program, however many workers there are. The exit status is 1 if no "
+        "program was found: the best so far is then written and shown."
     )
     parser.add_argument(
         "source",
@@ -61,16 +64,15 @@ def add_parser(verbs) -> None:
         "--verify-budget", type=float, default=10.0, metavar="SECONDS", help="of each part of the verification; 0: none"
     )
     add_modules(parser)
-    add_json(parser)
-    parser.set_defaults(run=run)
 
 
-def run(arguments) -> int:
+def run(arguments: argparse.Namespace) -> int:
     from nram.programs.files import save_program
     from nram.search.engine import Search
     from nram.search.for_task import judge_of, source_of
     from nram.search.state import Question, load_state, save_state
 
+    load_modules(arguments)
     if arguments.budget <= 0:
         raise UsageError(f"--budget {arguments.budget:g} leaves no time: give seconds above 0")
     task, pool = source_of(arguments.source, arguments.seed)

@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
+import argparse
 import textwrap
-from typing import TYPE_CHECKING
 
-from nram.cli.output import add_json, add_modules, print_json
+from nram.cli.output import print_json
+from nram.cli.program_argument import add_modules, add_program, program_of
+from nram.programs import Evidence, Program
+from nram.programs.files import to_json
+from nram.programs.text import limit_to_text, table_to_text, to_text
+from nram.tasks import get_task, task_names
 
-if TYPE_CHECKING:
-    from nram.programs import Evidence, Program
 
-
-def add_parser(verbs) -> None:
-    parser = verbs.add_parser(
-        "show",
-        help="print a program: its card and its table",
-        description="Print a program: where it comes from, how large it is, what was verified, and its table. Rows are "
-        "tried from the top; the first whose conditions hold is carried out.",
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Print a program: where it comes from, how large it is, what was verified, and its table. Rows are "
+        "tried from the top; the first whose conditions hold is carried out."
     )
-    parser.add_argument("program", metavar="PROGRAM", help="a program of the zoo by its name, or a program file")
+    add_program(parser)
     parser.add_argument(
         "--raw", action="store_true", help="print the text form alone, as it can be saved, edited and read again"
     )
     add_modules(parser)
-    add_json(parser)
-    parser.set_defaults(run=run)
 
 
-def run(arguments) -> int:
-    from nram.programs.files import to_json
-    from nram.programs.library import load_program
-    from nram.programs.text import table_to_text, to_text
+def run(arguments: argparse.Namespace) -> int:
 
-    program = load_program(arguments.program)
+    program = program_of(arguments)
     if arguments.json:
         print_json(
             {
@@ -54,7 +49,6 @@ def run(arguments) -> int:
 
 def card(program: Program) -> str:
     """What is known of a program, a fact a line."""
-    from nram.programs.text import limit_to_text
 
     facts = [("task", _task_in_words(program.task)), ("origin", program.origin)]
     if program.limit is not None:
@@ -79,7 +73,6 @@ def card(program: Program) -> str:
 
 
 def _task_in_words(name: str | None) -> str:
-    from nram.tasks import get_task, task_names
 
     if name is None:
         return "none"

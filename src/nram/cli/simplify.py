@@ -1,40 +1,37 @@
 """`nram simplify`: the same program, shorter."""
 
+import argparse
 import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from nram.cli.output import add_json, add_modules, print_json
+from nram.cli.output import print_json
+from nram.cli.program_argument import add_modules, add_program, program_of
+from nram.errors import UsageError
+from nram.programs.files import save_program, to_json
+from nram.programs.simplify import simplify, size_of
+from nram.programs.simplify.specialise import specialise
+from nram.programs.text import table_to_text
+from nram.tasks import get_task
 
 
-def add_parser(verbs) -> None:
-    parser = verbs.add_parser(
-        "simplify",
-        help="make a program shorter without changing what it does",
-        description="Make a program shorter. For every memory and step limit the result has the same memory, number "
-        "of steps and halting; for inputs of one task alone, if --task names it.",
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Make a program shorter. For every memory and step limit the result has the same memory, number "
+        "of steps and halting; for inputs of one task alone, if --task names it."
     )
-    parser.add_argument("program", metavar="PROGRAM", help="a name of the zoo or a program file")
+    add_program(parser)
     parser.add_argument("--task", metavar="T", help="also drop the rows that no input of this task leads to")
     parser.add_argument("--keep-registers", action="store_true", help="keep the registers' values at the halt as well")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the program there (JSON, or text for .nram)")
     add_modules(parser)
-    add_json(parser)
-    parser.set_defaults(run=run)
 
 
-def run(arguments) -> int:
-    from nram.errors import UsageError
-    from nram.programs.files import save_program, to_json
-    from nram.programs.library import load_program
-    from nram.programs.simplify import simplify, size_of
-    from nram.programs.simplify.specialise import specialise
-    from nram.programs.text import table_to_text
-    from nram.tasks import get_task
+def run(arguments: argparse.Namespace) -> int:
 
     if arguments.task and arguments.keep_registers:
         raise UsageError("--keep-registers does not go with --task: leave one of them out")
-    before = load_program(arguments.program)
+    before = program_of(arguments)
     if arguments.task:
         after = specialise(before, get_task(arguments.task))
     else:

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
-from typing import TYPE_CHECKING
 
-from nram.cli.output import add_json, print_json, table
-
-if TYPE_CHECKING:
-    from nram.tasks import Task
+from nram.cli.output import print_json, table
+from nram.tasks import Task, find_tasks, get_task
 
 
-def add_parser(verbs) -> None:
-    parser = verbs.add_parser(
-        "tasks",
-        help="list the tasks",
-        description="List the tasks: what each asks for and how its memory is laid out. Those of installed packages "
-        "are among them; a file with a task of one's own (.py) is checked and shown.",
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "List the tasks: what each asks for and how its memory is laid out. Those of installed packages "
+        "are among them; a file with a task of one's own (.py) is checked and shown."
     )
     parser.add_argument("tasks", nargs="*", metavar="TASK", help="only these, by name or file (default: all by name)")
-    add_json(parser)
-    parser.set_defaults(run=run)
 
 
-def run(arguments) -> int:
-    from nram.tasks import find_tasks, get_task
+def run(arguments: argparse.Namespace) -> int:
 
     tasks, problems = ([get_task(name) for name in arguments.tasks], []) if arguments.tasks else find_tasks()
     for problem in problems:

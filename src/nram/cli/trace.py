@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+import argparse
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nram.cli.arguments import add_device, natural, positive
 from nram.cli.memory_argument import HELP, read_memory
-from nram.cli.output import add_device, add_json, add_modules, natural, positive, print_json
+from nram.cli.output import print_json
+from nram.cli.program_argument import add_modules, add_program, program_of
+from nram.cli.run import limit_in_words
 from nram.errors import UsageError
+from nram.files import write_atomically
+from nram.pictures.trace_html import trace_to_html
+from nram.pictures.traces import record_trace, trace_to_json, trace_to_latex, trace_to_text
+from nram.programs.library import find_entry, zoo_weights
+from nram.programs.memory import prepare_memory
+from nram.programs.task_of import task_of
+from nram.runtime import prepare_devices
+from nram.tasks import get_task
+from nram.training.run_folder import RunFolder, load_weights, read_config
 
 if TYPE_CHECKING:
     from nram.machine import Controller
@@ -22,20 +36,16 @@ FORMATS = {".txt": "text", ".tex": "latex", ".html": "html", ".json": "json"}
 PICTURES = (".png", ".svg", ".pdf")
 
 
-def add_parser(verbs) -> None:
-    parser = verbs.add_parser(
-        "trace",
-        help="show a run step by step",
-        description="Show memory and registers at the start of every step, and the arguments of READ and WRITE, as in "
-        "the paper's tables. The memory is given, or an instance of the program's task is drawn.",
-        epilog="--out FILE takes the format from its ending: .txt, .tex, .html, .json; .png, .svg and .pdf are heat "
-        "maps. Rows are counted from 1, states from 0.",
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Show memory and registers at the start of every step, and the arguments of READ and WRITE, as in "
+        "the paper's tables. The memory is given, or an instance of the program's task is drawn."
     )
-    parser.add_argument(
-        "program",
-        metavar="PROGRAM",
-        help="a program of the zoo by its name, or a program file; with --soft a run or a name",
+    parser.epilog = (
+        "--out FILE takes the format from its ending: .txt, .tex, .html, .json; .png, .svg and .pdf are heat "
+        "maps. Rows are counted from 1, states from 0."
     )
+    add_program(parser, "; with --soft a run or a name")
     parser.add_argument("--memory", metavar="CELLS", help=f"{HELP}; here only one memory")
     parser.add_argument("--task", metavar="TASK", help="draw an instance of this task (default: the program's)")
     parser.add_argument("--complexity", type=positive, metavar="N", help="of it (default: 5, or the smallest)")
@@ -54,11 +64,9 @@ def add_parser(verbs) -> None:
     parser.add_argument("--member", type=natural, metavar="K", help="with --soft: which of the best (default: 0)")
     add_device(parser)
     add_modules(parser)
-    add_json(parser)
-    parser.set_defaults(run=run)
 
 
-def run(arguments) -> int:
+def run(arguments: argparse.Namespace) -> int:
     form = _form(arguments)
     if arguments.memory is not None:
         given = [name for name in ("task", "complexity", "seed") if getattr(arguments, name) is not None]
@@ -86,7 +94,6 @@ def _form(arguments) -> str:
 
 
 def _trace_program(arguments, form: str) -> int:
-    from nram.programs.library import load_program
 
     if arguments.member is not None:
         raise UsageError("--member chooses a member of a run: add --soft, or leave it out")
@@ -95,25 +102,21 @@ def _trace_program(arguments, form: str) -> int:
             f"{arguments.program} is a training run: --soft traces its continuous machine, "
             f"'nram extract {arguments.program}' makes a program from it"
         )
-    program = load_program(arguments.program)
+    program = program_of(arguments)
     trace = _record(arguments, program)
     if form == "picture":
         from nram.pictures.heatmaps import draw_heatmap
 
         draw_heatmap(trace, arguments.out)
     words = None if form == "picture" else _in_words(trace, form, arguments)
-    from nram.pictures.traces import trace_to_json
 
     return _deliver(arguments, words, lambda: trace_to_json(trace), f"{program.name}: {'; '.join(trace.outcome())}")
 
 
 def _record(arguments, program: Program) -> Trace:
-    from nram.pictures.traces import record_trace
 
     if arguments.memory is not None:
         if program.needs_limit and arguments.max_steps is None:
-            from nram.cli.run import limit_in_words
-
             raise UsageError(
                 f"{program.name} is right only when it is stopped after {limit_in_words(program)} steps, where n is "
                 "the complexity: say when by --max-steps"
@@ -121,7 +124,6 @@ def _record(arguments, program: Program) -> Trace:
         return record_trace(program, read_memory(arguments.memory), arguments.max_steps, arguments.memory_size)
     if program.task is None and arguments.task is None:
         raise UsageError(f"{program.name} has no task to draw an instance of: give --memory or --task")
-    from nram.programs.task_of import task_of
 
     complexity, instance = _draw(arguments, task_of(program, arguments.task))
     limit = arguments.max_steps
@@ -138,10 +140,6 @@ def _draw(arguments, task: Task) -> tuple[int, Instance]:
 
 def _in_words(trace: Trace, form: str, arguments) -> str:
     """The trace in one of the formats that are text."""
-    import json
-
-    from nram.pictures.trace_html import trace_to_html
-    from nram.pictures.traces import trace_to_json, trace_to_latex, trace_to_text
 
     if form == "text":
         sizes: dict[str, Any] = {"width": None, "most_steps": None} if arguments.full else {"width": _width()}
@@ -156,7 +154,6 @@ def _in_words(trace: Trace, form: str, arguments) -> str:
 
 
 def _trace_soft(arguments, form: str) -> int:
-    import json
 
     if form in ("latex", "html"):
         raise UsageError(f"a soft trace has no {form} form: use text or JSON, or a picture (--out FILE.png)")
@@ -164,8 +161,6 @@ def _trace_soft(arguments, form: str) -> int:
         raise UsageError("--task and --soft exclude each other: a run has its task")
     config, load, title = _weights(arguments)
     memory, limit, instance = _soft_input(arguments, config)
-
-    from nram.runtime import prepare_devices
 
     prepare_devices(arguments.device)
     from nram.pictures.soft_traces import draw_soft_trace, record_soft_trace, soft_trace_to_json, soft_trace_to_text
@@ -188,8 +183,6 @@ def _trace_soft(arguments, form: str) -> int:
 
 def _weights(arguments) -> tuple[TrainConfig, Callable[[], Controller], str]:
     """Of a run's member, or of a program of the zoo: the configuration, how to load the network, and a title."""
-    from nram.programs.library import find_entry, zoo_weights
-    from nram.training.run_folder import RunFolder, load_weights, read_config
 
     entry = find_entry(arguments.program)
     if entry is None:
@@ -210,11 +203,8 @@ def _weights(arguments) -> tuple[TrainConfig, Callable[[], Controller], str]:
 
 def _soft_input(arguments, config) -> tuple[list[int], int, Instance | None]:
     """Memory, steps and, where one was drawn, the instance."""
-    from nram.programs.memory import prepare_memory
 
     if arguments.memory is None:
-        from nram.tasks import get_task
-
         complexity, instance = _draw(arguments, get_task(config.task))
         limit = config.step_limit(complexity) if arguments.max_steps is None else arguments.max_steps
         return instance.input, limit, instance
@@ -240,7 +230,6 @@ def _with_hint(text: str, arguments) -> str:
 
 def _deliver(arguments, words: str | None, value: Callable[[], Any], summary: str) -> int:
     """Words go to the file, or to standard output if none was named; with --json the value goes there."""
-    from nram.files import write_atomically
 
     if arguments.out is not None and words is not None:
         write_atomically(arguments.out, words.encode())

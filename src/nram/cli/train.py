@@ -1,11 +1,13 @@
 """`nram train`: a population of machines learns a task."""
 
+import argparse
 import json
 import sys
 from pathlib import Path
 
+from nram.cli.arguments import add_device, jax_seed
 from nram.cli.interruption import interruptible
-from nram.cli.output import add_device, add_json, jax_seed, print_json
+from nram.cli.output import print_json
 
 WHEN_STUCK = "docs/when-training-is-stuck.md"
 PARTS = {
@@ -16,16 +18,16 @@ PARTS = {
 """Of an examination."""
 
 
-def add_parser(verbs) -> None:
-    parser = verbs.add_parser(
-        "train",
-        help="train a population of machines on a task",
-        description="Train a population of machines on a task, from scratch or onwards. Without further words the "
-        "task's own recipe is used. Ctrl-C saves and stops; --resume goes on to the same result.",
-        epilog="A setting is named as in the recipe: machine.registers, hyper.learning_rate, stages.0.steps; the last "
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Train a population of machines on a task, from scratch or onwards. Without further words the "
+        "task's own recipe is used. Ctrl-C saves and stops; --resume goes on to the same result."
+    )
+    parser.epilog = (
+        "A setting is named as in the recipe: machine.registers, hyper.learning_rate, stages.0.steps; the last "
         "part is enough where it is clear (population=64 sets every stage). A hyperparameter may be a number, a "
         "range that members draw from (learning_rate=2e-3..2e-2) or a choice (clip_activations='1|10|inf'). "
-        "'--set help' lists all settings with their values.",
+        "'--set help' lists all settings with their values."
     )
     parser.add_argument(
         "task",
@@ -44,11 +46,9 @@ def add_parser(verbs) -> None:
         "paper's fourteen (short for --set machine.modules=NAMES)",
     )
     add_device(parser)
-    add_json(parser)
-    parser.set_defaults(run=run)
 
 
-def run(arguments) -> int:
+def run(arguments: argparse.Namespace) -> int:
     from nram.tasks import get_task
     from nram.training.settings import load_config
 

@@ -1,23 +1,23 @@
 """`nram zoo`: the programs that ship with the package."""
 
-from nram.cli.output import add_json, print_json, table
+import argparse
+
+from nram.cli.output import print_json, table
+from nram.errors import UsageError
+from nram.programs.files import to_json
+from nram.programs.library import find_entry, zoo_entries
+from nram.programs.text import limit_to_text
 
 
-def add_parser(verbs) -> None:
-    parser = verbs.add_parser(
-        "zoo",
-        help="list the programs that ship with nram",
-        description="List the programs that ship with nram, or show the card of one. A bare name means the first of "
-        "trained, repaired, searched, written that exists; NAME@ORIGIN names one.",
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "List the programs that ship with nram, or show the card of one. A bare name means the first of "
+        "trained, repaired, searched, written that exists; NAME@ORIGIN names one."
     )
     parser.add_argument("name", nargs="?", metavar="NAME", help="show the card of this program")
-    add_json(parser)
-    parser.set_defaults(run=run)
 
 
-def run(arguments) -> int:
-    from nram.errors import UsageError
-    from nram.programs.library import find_entry, zoo_entries
+def run(arguments: argparse.Namespace) -> int:
 
     if arguments.name is not None:
         entry = find_entry(arguments.name)
@@ -34,7 +34,6 @@ def run(arguments) -> int:
     if arguments.json:
         print_json([_card(entry) for entry in entries])
         return 0
-    from nram.programs.text import limit_to_text
 
     rows = [["program", "task", "rows", "operations", "T(n)", "right", "proven", "run on all inputs", "tested"]]
     for entry in entries:
@@ -64,6 +63,5 @@ def _reach(program) -> list[str]:
 
 
 def _card(entry) -> dict:
-    from nram.programs.files import to_json
 
     return {"name": entry.name, "origin": entry.origin, "weights": entry.has_weights, **to_json(entry.program)}

@@ -1,0 +1,53 @@
+"""Arguments that several verbs share, and the types of arguments."""
+
+import argparse
+
+from nram.runtime import DEVICES
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print one JSON value on standard output; all else goes to standard error",
+    )
+
+
+def add_device(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--device", choices=DEVICES, default="auto", help="where to compute (default: auto)")
+
+
+def natural(text: str) -> int:
+    """A whole number from 0 up."""
+    try:
+        value = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number") from None
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"{value} is negative: give a whole number from 0 up")
+    return value
+
+
+def positive(text: str) -> int:
+    """A whole number from 1 up."""
+    if natural(text) == 0:
+        raise argparse.ArgumentTypeError("0 is too small: give a whole number from 1 up")
+    return int(text)
+
+
+def jax_seed(text: str) -> int:
+    """A seed for JAX, which would silently take a larger one modulo 2**32."""
+    if natural(text) >= 2**32:
+        raise argparse.ArgumentTypeError(f"{text} is too large: give a whole number up to {2**32 - 1}")
+    return int(text)
+
+
+def seconds(text: str) -> float:
+    """A time above 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of seconds") from None
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} leaves no time: give a number of seconds above 0")
+    return value

@@ -1,0 +1,47 @@
+"""Programs as arguments of verbs, with the user-defined modules that they use."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+
+from nram.extensions.modules import files_of, get_module
+from nram.programs import Program
+from nram.programs.library import load_program
+
+
+def add_program(parser: argparse.ArgumentParser, more: str = "") -> None:
+    """The positional argument PROGRAM. `more` is added to its help."""
+    parser.add_argument(
+        "program",
+        metavar="PROGRAM",
+        help=f"a program of the zoo (NAME or NAME@ORIGIN), or a program file{more}",
+    )
+
+
+def add_modules(parser: argparse.ArgumentParser) -> None:
+    """The option --module, for verbs that read programs."""
+    parser.add_argument(
+        "--module",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a file with a user-defined module that the program uses; may be repeated",
+    )
+
+
+def load_modules(arguments: argparse.Namespace) -> None:
+    """Load the files of --module. Programs that are read afterwards may use their modules."""
+    for file in arguments.module:
+        get_module(file)
+
+
+def program_of(arguments: argparse.Namespace) -> Program:
+    """The program that PROGRAM and --module name."""
+    load_modules(arguments)
+    return load_program(arguments.program)
+
+
+def module_options(program: Program) -> str:
+    """The --module options that a command needs to read this program; empty if it uses only built-in modules."""
+    return "".join(f" --module {shlex.quote(str(path))}" for path in files_of(program.modules))
