@@ -71,6 +71,7 @@ def starting_members(task: str, overrides: list[str], count: int, steps: int | N
     import numpy as np
 
     from nram.runtime import device_name, prepare_devices
+    from nram.training.config import CullConfig
     from nram.training.culling import compile_fit
     from nram.training.population import compile_training, init_population, stage_keys
     from nram.training.selection import compile_validation
@@ -80,14 +81,14 @@ def starting_members(task: str, overrides: list[str], count: int, steps: int | N
     config = load_config(task, overrides=overrides, seed=seed)
     if overrides and config == load_config(task, seed=seed):
         sys.exit(f"{', '.join(overrides)} changes nothing: the recipe of {task} has it already")
-    stage = replace(config.stages[0], population=count, cull=0.0, islands=1, steps=steps or config.stages[0].steps)
+    stage = replace(config.stages[0], population=count, cull=CullConfig(), steps=steps or config.stages[0].steps)
     config = replace(config, stages=(stage,))
     began = time.monotonic()
     advance, fit = compile_training(config, stage, devices), compile_fit(config, stage, devices)
     population, keys = init_population(config, count), stage_keys(config, 0)
     for first in range(0, stage.steps, CHUNK):
         population, _ = advance(population, keys, first, min(CHUNK, stage.steps - first))
-    errors = np.concatenate([fit(population, 0, stage.steps + number).errors for number in range(FITS)], axis=1)
+    errors = np.concatenate([fit(population, 0, stage.steps + number).soft_errors for number in range(FITS)], axis=1)
     hard = compile_validation(config, stage, devices)(population).exact == 1.0
     return {
         "task": task,

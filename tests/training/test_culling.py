@@ -1,4 +1,4 @@
-"""Within a stage the worst give way to neighbours of the best of their island, and what is stuck starts anew."""
+"""Culling replaces the worst of an island by mutated clones of its best, and restarts an island that is stuck."""
 
 from dataclasses import replace
 from typing import Any
@@ -10,12 +10,13 @@ import pytest
 
 from nram.machine import Wiring
 from nram.modules import select_modules
-from nram.training.config import MachineConfig, StageConfig, TrainConfig, problems_of
+from nram.training.config import CullConfig, MachineConfig, StageConfig, TrainConfig, problems_of
 from nram.training.culling import Fit, compile_fit, cull
 from nram.training.evaluation import Score
 from nram.training.population import Population, init_population
 
-STAGE = StageConfig(3, 100, 8, cull=0.25, islands=2, patience=2)
+CULL = CullConfig(share=0.25, islands=2, patience=2)
+STAGE = StageConfig(3, 100, 8, cull=CULL)
 MACHINE = MachineConfig(registers=2, hidden=4, modules=("READ", "INC", "WRITE"))
 CONFIG = TrainConfig("access", batch=4, machine=MACHINE, stages=(STAGE,))
 LENGTHS = Wiring(2, select_modules(MACHINE.modules)).lengths
@@ -25,6 +26,11 @@ ERRORS = np.array([0.3, 0.1, 0.9, 0.5, 0.2, 0.8, 0.7, 0.4], np.float32)  # islan
 @pytest.fixture(scope="module")
 def population() -> Population:
     return jax.tree.map(np.asarray, init_population(CONFIG, 8))
+
+
+def with_culling(straight_through: bool = False, **cull: Any) -> TrainConfig:
+    stage = replace(STAGE, straight_through=straight_through, cull=replace(CULL, **cull))
+    return replace(CONFIG, stages=(stage,))
 
 
 def weights(population: Population) -> np.ndarray:
@@ -55,7 +61,7 @@ def changed_wires(before: Population, after: Population, parent: int, place: int
 
 
 def test_the_worst_of_each_island_become_clones_of_its_best_and_the_others_stay(population):
-    after = culled(population, replace(CONFIG, stages=(replace(STAGE, forget=0),)))
+    after = culled(population, with_culling(redraw=0))
     parents = [0, 1, 1, 3, 4, 4, 6, 7]
     for new, old in zip(
         jax.tree.leaves(after.members.controller), jax.tree.leaves(population.members.controller), strict=True
@@ -68,8 +74,8 @@ def test_the_worst_of_each_island_become_clones_of_its_best_and_the_others_stay(
 @pytest.mark.parametrize("which", ["hard", "own"])
 def test_what_the_discrete_machine_gets_wrong_counts_too_the_less_the_worse_the_fit(population, which):
     wrong = np.array([0, 1.0, 0, 0, 0, 0, 0, 0])
-    for hardness, parents in ((1.2, [0, 0, 2, 3, 4, 4, 6, 7]), (30, [0, 1, 1, 3, 4, 4, 6, 7])):
-        config = replace(CONFIG, stages=(replace(STAGE, forget=0, hardness=hardness),))
+    for exponent, parents in ((1.2, [0, 0, 2, 3, 4, 4, 6, 7]), (30, [0, 1, 1, 3, 4, 4, 6, 7])):
+        config = with_culling(redraw=0, exponent=exponent)
         errors = np.where(np.arange(8) == 2, 0.55, ERRORS).astype(np.float32)
         hard, own = (wrong if which == name else np.zeros(8) for name in ("hard", "own"))
         after = culled(population, config, soft=errors, hard=hard, own=own)
@@ -78,21 +84,12 @@ def test_what_the_discrete_machine_gets_wrong_counts_too_the_less_the_worse_the_
 
 def test_no_error_can_fall_without_the_standing_falling_too(population):
     """Among members that are alike but for one error, the one with more of it gives way, whatever the other errors."""
-    config = replace(CONFIG, stages=(replace(STAGE, forget=0),))
+    config = with_culling(redraw=0)
     for number in range(20):
         errors = [np.full(8, value) for value in np.random.default_rng(number).random(3)]
         errors[number % 3] = np.linspace(0.0, 0.98, 8)
         after = culled(population, config, soft=errors[0], own=errors[1], hard=errors[2])
         np.testing.assert_array_equal(weights(after), weights(population)[[0, 1, 2, 0, 4, 5, 6, 4]])
-
-
-def test_what_few_members_of_an_island_can_do_counts_for_more_if_they_share(population):
-    examples = np.array([[0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 1], [1, 1, 1, 0]] * 2, float)
-    for sharing, lost in ((0.0, 3), (3.0, 2)):
-        config = replace(CONFIG, stages=(replace(STAGE, forget=0, sharing=sharing),))
-        after = culled(population, config, soft=examples)
-        replaced = np.any(weights(after) != weights(population), axis=(1, 2))
-        assert replaced[lost] and np.sum(replaced[:4]) == 1
 
 
 def test_by_single_examples_every_island_clones_its_own_specialists_and_keeps_its_first(population):
@@ -101,7 +98,7 @@ def test_by_single_examples_every_island_clones_its_own_specialists_and_keeps_it
     soft = np.array([[0.1, 0.1], [0.2, 0.0], [0.3, 0.3], [1.0, 1.0]] * 2)
     hard = np.array([[0.1, 0.5], [0.2, 0.5], [0.3, 0.6], [1.0, 0.0]] * 2)
     fit = Fit(soft, np.mean(soft, axis=1), hard, np.zeros(8))
-    config = replace(CONFIG, stages=(replace(STAGE, forget=0, lexicase=True),))
+    config = with_culling(redraw=0, lexicase=True)
     parents = set()
     for step in range(40):
         after = cull(config, 0, step, population, fit, Score(np.ones(8), np.zeros(8), np.zeros(8)))
@@ -117,23 +114,23 @@ def test_by_single_examples_every_island_clones_its_own_specialists_and_keeps_it
     assert {2, 6} <= {place for place, _ in parents}
 
 
-def test_a_hard_stage_does_not_look_at_the_limits_of_the_task(population):
+def test_a_straight_through_stage_does_not_look_at_the_limits_of_the_task(population):
     wrong = np.array([0, 1.0, 0, 0, 0, 0, 0, 0])
-    config = replace(CONFIG, stages=(replace(STAGE, forget=0, hardness=1.2, hard=True),))
+    config = with_culling(redraw=0, exponent=1.2, straight_through=True)
     np.testing.assert_array_equal(weights(culled(population, config, hard=wrong)), weights(culled(population, config)))
 
 
 def test_a_clone_forgets_whole_wires_as_many_as_it_is_told(population):
-    config = replace(CONFIG, stages=(replace(STAGE, forget=1.0),))
+    config = with_culling(redraw=1.0)
     counts = [len(changed_wires(population, culled(population, config, step), 1, 2)) for step in range(200)]
     assert 0.7 < np.mean(counts) < 1.3
-    every = replace(CONFIG, stages=(replace(STAGE, forget=float(len(LENGTHS))),))
+    every = with_culling(redraw=float(len(LENGTHS)))
     assert changed_wires(population, culled(population, every), 1, 2) == list(range(len(LENGTHS)))
 
 
 def test_a_clone_wavers_in_some_wires_and_keeps_its_first_choice(population):
     sharp = population._replace(members=population.members._replace(controller=_sharper(population)))
-    config = replace(CONFIG, stages=(replace(STAGE, forget=0, waver=0.5),))
+    config = with_culling(redraw=0, soften=0.5)
     counts, wires = [], np.repeat(np.arange(len(LENGTHS)), LENGTHS)
     for step in range(100):
         after = culled(sharp, config, step)
@@ -201,12 +198,12 @@ def test_an_island_with_a_member_that_is_perfect_as_a_program_stays(population):
 def test_members_that_are_not_finite_are_the_worst(population):
     errors = ERRORS.copy()
     errors[1] = np.nan
-    after = culled(population, replace(CONFIG, stages=(replace(STAGE, forget=0),)), soft=errors)
+    after = culled(population, with_culling(redraw=0), soft=errors)
     np.testing.assert_array_equal(weights(after)[1], weights(population)[0])
 
 
 def test_culling_is_the_same_every_time_and_on_any_number_of_cores(population):
-    config = replace(CONFIG, stages=(replace(STAGE, waver=0.5, lexicase=True),))
+    config = with_culling(soften=0.5, lexicase=True)
     mesh = jax.sharding.Mesh(np.array(jax.devices()), ("members",))
     spread = jax.device_put(population, jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("members")))
     first, *others = (jax.tree.leaves(culled(given, config)) for given in (population, population, spread))
@@ -222,7 +219,7 @@ def test_a_clone_takes_the_moments_with_it_and_counts_its_error_anew(population)
     bias = np.arange(8)[:, None] + np.ones_like(members.controller.output.bias)
     controller: Any = eqx.tree_at(lambda network: network.output.bias, members.controller, bias.astype(np.float32))
     given = population._replace(members=members._replace(controller=controller, moments=moments, progress=progress))
-    after: Any = culled(given, replace(CONFIG, stages=(replace(STAGE, forget=float(len(LENGTHS))),))).members
+    after: Any = culled(given, with_culling(redraw=float(len(LENGTHS)))).members
     parents = np.array([0, 1, 1, 3, 4, 4, 6, 7])
     for new, old in zip(jax.tree.leaves(after.moments), jax.tree.leaves(moments), strict=True):
         np.testing.assert_array_equal(new, old[parents])
@@ -246,26 +243,24 @@ def test_members_are_measured_on_the_same_fresh_examples(population):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"cull": 0.6}, "stages.0.cull is 0.6"),
-        ({"hardness": 1.0}, "stages.0.hardness is 1.0: it must be finite and above 1"),
-        ({"waver": 1.5}, "stages.0.waver is 1.5"),
-        ({"sharing": -1.0}, "stages.0.sharing is -1.0"),
-        ({"lexicase": True, "cull": 0.0}, "stages.0.lexicase is true: it is about culling, so it needs stages.0.cull"),
-        ({"islands": 3}, "stages.0.islands is 3: it must divide the population of 8"),
-        ({"islands": 0}, "stages.0.islands is 0"),
-        ({"forget": -1.0}, "stages.0.forget is -1"),
-        ({"patience": -1}, "stages.0.patience is -1"),
-        ({"islands": 1}, "stages.0.patience is 2: a single island never starts anew"),
-        ({"cull": 0.2}, "stages.0.cull is 0.2: of an island of 4 that is less than one member"),
-        ({"hardness": float("inf")}, "stages.0.hardness is inf"),
+        ({"share": 0.6}, "cull.share is 0.6"),
+        ({"exponent": 1.0}, "cull.exponent is 1.0: it must be finite and above 1"),
+        ({"soften": 1.5}, "cull.soften is 1.5"),
+        ({"lexicase": True, "share": 0.0}, "cull.lexicase is true but nothing is culled: set stages.0.cull.share"),
+        ({"islands": 3}, "cull.islands is 3: it must divide the population of 8"),
+        ({"islands": 0}, "cull.islands is 0"),
+        ({"redraw": -1.0}, "cull.redraw is -1"),
+        ({"patience": -1}, "cull.patience is -1"),
+        ({"islands": 1}, "cull.patience is 2: a single island never restarts"),
+        ({"share": 0.2}, "cull.share is 0.2: of an island of 4 that is less than one member"),
+        ({"exponent": float("inf")}, "cull.exponent is inf"),
     ],
 )
 def test_settings_that_cannot_work_are_named(change, message):
-    problems = problems_of(replace(CONFIG, stages=(replace(STAGE, **change),)))
-    assert any(message in problem for problem in problems)
+    assert any(f"stages.0.{message}" in problem for problem in problems_of(with_culling(**change)))
 
 
-def test_a_run_does_not_end_with_a_hard_stage():
-    hard = replace(STAGE, hard=True)
-    assert any("the last stage is hard" in problem for problem in problems_of(replace(CONFIG, stages=(hard,))))
-    assert problems_of(replace(CONFIG, stages=(hard, STAGE))) == []
+def test_a_run_does_not_end_with_a_straight_through_stage():
+    stage = replace(STAGE, straight_through=True)
+    assert any("the last stage is straight_through" in one for one in problems_of(replace(CONFIG, stages=(stage,))))
+    assert problems_of(replace(CONFIG, stages=(stage, STAGE))) == []

@@ -5,7 +5,7 @@ from itertools import permutations
 
 import numpy as np
 
-from nram.training.lexicase import AS_GOOD, by_examples
+from nram.training.lexicase import TOLERANCE, choose_by_examples
 
 ERRORS = np.array(
     [
@@ -25,7 +25,7 @@ def shares_written_out(errors: np.ndarray, among: list[int]) -> np.ndarray:
         left = list(among)
         for example in sequence:
             least = min(errors[row, example] for row in left)
-            left = [row for row in left if errors[row, example] <= least + AS_GOOD]
+            left = [row for row in left if errors[row, example] <= least + TOLERANCE]
         shares[left] += 1 / len(left) / len(sequences)
     return shares
 
@@ -33,7 +33,7 @@ def shares_written_out(errors: np.ndarray, among: list[int]) -> np.ndarray:
 def test_parents_are_chosen_as_often_as_in_all_sequences_written_out():
     rng, counts, expected = np.random.default_rng(0), np.zeros(5), np.zeros(5)
     for _ in range(4000):
-        replaced, parents = by_examples(ERRORS, 2, rng)
+        replaced, parents = choose_by_examples(ERRORS, 2, rng)
         counts += np.bincount(parents, minlength=5)
         staying = [row for row in range(5) if row not in replaced]
         expected += 2 * shares_written_out(ERRORS, staying)
@@ -42,7 +42,7 @@ def test_parents_are_chosen_as_often_as_in_all_sequences_written_out():
 
 def test_who_stays_is_chosen_in_the_same_way_one_after_the_other():
     rng = np.random.default_rng(1)
-    lost = Counter(frozenset(by_examples(ERRORS, 3, rng)[0].tolist()) for _ in range(4000))
+    lost = Counter(frozenset(choose_by_examples(ERRORS, 3, rng)[0].tolist()) for _ in range(4000))
     first = shares_written_out(ERRORS, [1, 2, 3, 4])  # of the one that stays beside row 0
     for row in range(1, 5):
         rest = frozenset({1, 2, 3, 4} - {row})
@@ -50,14 +50,14 @@ def test_who_stays_is_chosen_in_the_same_way_one_after_the_other():
 
 
 def test_what_alone_can_do_something_is_cloned_though_its_mean_is_the_worst():
-    parents = {row for seed in range(50) for row in by_examples(ERRORS, 1, np.random.default_rng(seed))[1]}
+    parents = {row for seed in range(50) for row in choose_by_examples(ERRORS, 1, np.random.default_rng(seed))[1]}
     assert 2 in parents and 3 not in parents
 
 
 def test_the_first_row_stays_and_what_is_not_finite_is_no_parent():
     errors = np.vstack([np.ones(6), np.zeros((6, 6)), np.full((1, 6), np.nan)])
     for seed in range(20):
-        replaced, parents = by_examples(errors, 3, np.random.default_rng(seed))
+        replaced, parents = choose_by_examples(errors, 3, np.random.default_rng(seed))
         assert len(replaced) == len(parents) == 3
         assert 0 not in replaced and 7 in replaced
         assert not set(parents) & {0, *replaced}
@@ -65,5 +65,5 @@ def test_the_first_row_stays_and_what_is_not_finite_is_no_parent():
 
 def test_a_difference_that_is_hardly_one_does_not_decide():
     errors = np.array([[0.50, 1.0], [0.51, 0.0], [0.9, 0.9]])
-    parents = Counter(int(by_examples(errors, 1, np.random.default_rng(seed))[1][0]) for seed in range(100))
+    parents = Counter(int(choose_by_examples(errors, 1, np.random.default_rng(seed))[1][0]) for seed in range(100))
     assert parents[1] == 100

@@ -103,21 +103,21 @@ def test_entropy_bonus_halves_and_the_penalty_comes_late():
     assert float(entropy_weight(off, jnp.int32(700))) == 0
 
 
-def test_in_a_hard_stage_the_bonus_stays_and_nothing_is_penalised():
+def test_in_a_straight_through_stage_the_bonus_stays_and_nothing_is_penalised():
     values = hyper(
         entropy_bonus=0.4, entropy_half_life=50.0, entropy_penalty=0.03, time_penalty=0.02, penalty_start=600.0
     )
     for step in (0, 50, 700):
-        assert float(entropy_weight(values, jnp.int32(step), hard=True)) == pytest.approx(-0.4)
-        assert float(time_weight(values, jnp.int32(step), hard=True)) == 0
+        assert float(entropy_weight(values, jnp.int32(step), straight_through=True)) == pytest.approx(-0.4)
+        assert float(time_weight(values, jnp.int32(step), straight_through=True)) == 0
 
 
-def test_steps_are_added_to_the_limit_for_all_examples_and_then_at_random():
+def test_steps_are_added_to_the_limit_at_random():
     config = replace(small(), steps_per_item=2, batch=64)
-    stage = replace(STAGE, extra_steps=3, step_slack=2)
+    stage = replace(STAGE, step_slack=2)
     _, limits = draw_batch(config, stage, jnp.int32(2), jax.random.key(0))
-    assert set(np.asarray(limits).tolist()) == {2 * n + 3 + 3 + slack for n in (1, 2) for slack in (0, 1, 2)}
-    assert config.loop_steps(stage) == 2 * 2 + 3 + 3 + 2
+    assert set(np.asarray(limits).tolist()) == {2 * n + 3 + slack for n in (1, 2) for slack in (0, 1, 2)}
+    assert config.loop_steps(stage) == 2 * 2 + 3 + 2
 
 
 def test_time_costs_nothing_at_first():

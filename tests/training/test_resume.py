@@ -30,8 +30,8 @@ CONFIG = load_config(
     overrides=[
         *("registers=2", "hidden=8", 'modules=["READ","INC","WRITE"]', "noise=0.001..0.1"),
         *("max_complexity=2", "population=4", "step_slack=1", "batch=4", "validation=8"),
-        *("check_every=10", "steps=40", "stop_at=0", "cull=0.5", "islands=2", "patience=1"),
-        *("stages.0.hard=true", "stages.0.waver=0.5", "stages.0.lexicase=true"),
+        *("check_every=10", "steps=40", "stop_at=0", "cull.share=0.5", "islands=2", "patience=1"),
+        *("stages.0.straight_through=true", "stages.0.cull.soften=0.5", "stages.0.lexicase=true"),
     ],
 )
 REPORTS = [(stage, step) for stage in (0, 1) for step in (10, 20, 30, 40)]

@@ -60,7 +60,10 @@ def test_what_a_hard_stage_left_undecided_is_made_crisp_for_a_soft_one(populatio
     score = Score(np.zeros(6), np.ones(6), np.ones(6))
     kinds = {}
     for former, latter in ((False, False), (True, True), (True, False)):
-        stages = (replace(CONFIG.stages[0], hard=former), replace(CONFIG.stages[1], hard=latter))
+        stages = (
+            replace(CONFIG.stages[0], straight_through=former),
+            replace(CONFIG.stages[1], straight_through=latter),
+        )
         clones: Any = clone_best(replace(CONFIG, stages=stages), 1, population, score).members.controller
         kinds[former, latter] = clones
     for name in ("weight", "bias"):

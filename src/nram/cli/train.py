@@ -111,22 +111,14 @@ def _tell(result: dict, out: Path) -> None:
 
 
 def _list_settings(arguments) -> int:
-    from nram.training.settings import config_to_dict, load_config
+    from nram.training.settings import config_to_dict, flat_settings, load_config
 
     overrides = [words for words in arguments.set if words != "help"]
     config = load_config(arguments.task, file=arguments.config, overrides=overrides, seed=arguments.seed)
-    config = config_to_dict(config)
     if arguments.json:
-        print_json(config)
+        print_json(config_to_dict(config))
         return 0
-    for key, value in config.items():
-        if isinstance(value, dict):
-            for inner, inner_value in value.items():
-                print(f"{key}.{inner} = {json.dumps(inner_value)}")
-        elif key == "stages":
-            for index, stage in enumerate(value):
-                for inner, inner_value in stage.items():
-                    print(f"stages.{index}.{inner} = {json.dumps(inner_value)}")
-        elif key != "task":
-            print(f"{key} = {json.dumps(value)}")
+    for name, value in flat_settings(config).items():
+        if name != "task":
+            print(f"{name} = {json.dumps(value)}")
     return 0

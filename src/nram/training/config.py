@@ -16,7 +16,7 @@ class MachineConfig:
 
     registers: int = 4  # R; the controller sees of each whether it is 0
     repeats: int = 1  # how often the module sequence is repeated
-    modules: tuple[str, ...] = MODULE_NAMES  # names, or files of one's own, in the order of the circuit
+    modules: tuple[str, ...] = MODULE_NAMES  # names, or files of user-defined modules, in the order of the circuit
     controller: Literal["mlp", "lstm", "automaton"] = "mlp"  # what chooses the circuits
     hidden: int = 32  # width of every layer of the controller
     states: int = 4  # of the automaton controller
@@ -52,6 +52,19 @@ class CurriculumConfig:
 
 
 @dataclass(frozen=True)
+class CullConfig:
+    """Selection within a stage: at every check the worst members are replaced by mutated clones of the best."""
+
+    share: float = 0.0  # of the members that are replaced; 0: no culling
+    redraw: float = 1.0  # wires of a clone that are drawn again, on average
+    soften: float = 0.0  # up to this share of a clone's wires become undecided; their first choice stays first
+    exponent: float = 4.0  # the larger, the better a member must fit before its discrete form counts
+    lexicase: bool = False  # single examples in random order decide, not the mean error
+    islands: int = 1  # groups of members that are culled and cloned separately
+    patience: int = 0  # checks without progress after which an island restarts; 0: never
+
+
+@dataclass(frozen=True)
 class StageConfig:
     """One stage: a size of problem, a population, a number of steps."""
 
@@ -59,19 +72,11 @@ class StageConfig:
     steps: int  # of training, a batch each
     population: int  # members trained side by side
     extra_memory: int = 0  # cells beyond the least that max_complexity needs
-    extra_steps: int = 0  # added to T(n)
-    step_slack: int = 8  # up to so many steps are added besides, at random, so that halting is learned
-    hard: bool = False  # forwards every wire takes its most probable value; only gradients see the others
-    keep: int | None = None  # how many of the stage before are cloned; None: a quarter of the population
-    cull: float = 0.0  # share of the members that clones of the best replace at every check
-    forget: float = 1.0  # wires that such a clone draws anew, on average
-    waver: float = 0.0  # up to this share of its wires such a clone makes undecided, keeping their first choice
-    hardness: float = 4.0  # the larger, the better a member must fit before its discrete form counts in the culling
-    sharing: float = 0.0  # the larger, the more an example counts in the culling that few members of an island can do
-    lexicase: bool = False  # in the culling every example counts by itself, in random sequence, instead of their mean
-    islands: int = 1  # groups of members that are culled and cloned each by itself
-    patience: int = 0  # checks without progress after which an island starts anew; 0: never
+    step_slack: int = 8  # up to so many steps are added to T(n), at random, so that halting is learned
+    straight_through: bool = False  # discrete wires in the forward pass, soft ones in the backward pass
+    keep: int | None = None  # members of the stage before that are cloned; None: a quarter of the population
     stop_at: int = 0  # end the stage once so many members are perfect on the validation set; 0: never
+    cull: CullConfig = CullConfig()  # selection within the stage
 
     @property
     def kept(self) -> int:
@@ -114,99 +119,77 @@ class TrainConfig:
 
     def loop_steps(self, stage: StageConfig) -> int:
         """The length of the compiled loop over time."""
-        return self.step_limit(stage.max_complexity) + stage.extra_steps + stage.step_slack
+        return self.step_limit(stage.max_complexity) + stage.step_slack
 
 
 EXAMINED = 4  # members examined for perfection, at a check of the last stage and at the end
 
 
 def problems_of(config: TrainConfig) -> list[str]:
-    """What is well formed but cannot work, a line each."""
+    """Settings that are well formed but cannot work, a line each."""
     task, machine = get_task(config.task), config.machine
-    problems = []
-
-    def need(condition: bool, message: str) -> None:
-        if not condition:
-            problems.append(message)
-
-    need(machine.registers >= 1, f"machine.registers is {machine.registers}: at least 1 is needed")
-    need(machine.hidden >= 1, f"machine.hidden is {machine.hidden}: at least 1 is needed")
-    need(machine.states >= 1, f"machine.states is {machine.states}: at least 1 is needed")
+    problems = [*_too_small("machine.", machine, registers=1, hidden=1, states=1)]
     try:
         select_modules(machine.modules, machine.repeats)
     except UsageError as error:
         problems.append(f"machine: {error}")
-    need(0 <= config.seed < 2**32, f"seed is {config.seed}: it must lie between 0 and {2**32 - 1}")
-    need(config.batch >= 1, f"batch is {config.batch}: at least 1 is needed")
-    need(config.check_every >= 1, f"check_every is {config.check_every}: at least 1 is needed")
-    need(config.validation >= 8, f"validation is {config.validation}: at least 8 instances are needed")
-    need(config.jitter >= 1, f"jitter is {config.jitter}: a factor of at least 1 is needed")
-    need(config.epsilon > 0, f"epsilon is {config.epsilon}: it must be positive")
-    need(config.scored_weight > 0, f"scored_weight is {config.scored_weight}: it must be positive")
-    need(0 < config.curriculum.threshold < 1, "curriculum.threshold must lie between 0 and 1")
-    for field_ in fields(HyperConfig):
-        endless = inf in getattr(config.hyper, field_.name).values
-        need(not endless or field_.name.startswith("clip_"), f"hyper.{field_.name} must be finite")
-    for name in ("beta1", "beta2"):
-        need(max(getattr(config.hyper, name).values) < 1, f"hyper.{name} must be smaller than 1")
-    need(min(config.hyper.entropy_half_life.values) > 0, "hyper.entropy_half_life must be positive")
-    need(config.curriculum.interval >= 0, "curriculum.interval must not be negative")
-    need(len(config.stages) > 0, "at least one stage is needed")
-    need(
-        not config.stages or not config.stages[-1].hard,
-        "the last stage is hard, which leaves wires undecided: let a soft one follow, in which they are made crisp",
-    )
-    need(
-        config.step_limit(task.min_complexity) >= 1,
-        "steps_constant leaves no step at the smallest complexity",
-    )
+    problems += _too_small("", config, batch=1, check_every=1, validation=8, jitter=1)
+    checks = {
+        f"seed is {config.seed}: it must lie between 0 and {2**32 - 1}": 0 <= config.seed < 2**32,
+        f"epsilon is {config.epsilon}: it must be positive": config.epsilon > 0,
+        f"scored_weight is {config.scored_weight}: it must be positive": config.scored_weight > 0,
+        "curriculum.threshold must lie between 0 and 1": 0 < config.curriculum.threshold < 1,
+        "curriculum.interval must not be negative": config.curriculum.interval >= 0,
+        "hyper.entropy_half_life must be positive": min(config.hyper.entropy_half_life.values) > 0,
+        "at least one stage is needed": len(config.stages) > 0,
+        "the last stage is straight_through, which leaves wires undecided: add a soft stage, which decides them":
+            not config.stages or not config.stages[-1].straight_through,
+        "steps_constant leaves no step at the smallest complexity": config.step_limit(task.min_complexity) >= 1,
+    }  # fmt: skip
+    for name, values in ((field_.name, getattr(config.hyper, field_.name).values) for field_ in fields(HyperConfig)):
+        checks[f"hyper.{name} must be finite"] = inf not in values or name.startswith("clip_")
+        checks[f"hyper.{name} must be smaller than 1"] = name not in ("beta1", "beta2") or max(values) < 1
+    problems += [message for message, fine in checks.items() if not fine]
     for index, stage in enumerate(config.stages):
-        where = f"stages.{index}"
-        need(
-            stage.max_complexity >= task.min_complexity,
-            f"{where}.max_complexity is {stage.max_complexity}: {task.name} starts at {task.min_complexity}",
-        )
-        need(
-            not stage.hard or machine.controller != "automaton",
-            f"{where}.hard: the states of the automaton are soft; take another controller",
-        )
-        need(
-            not stage.hard or config.loss == "expected",
-            f"{where}.hard: a machine that decides when to stop has nothing to average; take loss=expected",
-        )
-        need(stage.steps >= 1, f"{where}.steps is {stage.steps}: at least 1 is needed")
-        need(stage.population >= 1, f"{where}.population is {stage.population}: at least 1 is needed")
-        if index == len(config.stages) - 1:
-            need(
-                stage.stop_at <= EXAMINED,
-                f"{where}.stop_at is {stage.stop_at}: only {EXAMINED} members are examined in the last stage",
-            )
-        need(0 <= stage.cull <= 0.5, f"{where}.cull is {stage.cull}: it must lie between 0 and 0.5")
-        need(0 <= stage.forget < inf, f"{where}.forget is {stage.forget}: it must be finite and not negative")
-        need(1 < stage.hardness < inf, f"{where}.hardness is {stage.hardness}: it must be finite and above 1")
-        need(0 <= stage.waver <= 1, f"{where}.waver is {stage.waver}: it must lie between 0 and 1")
-        need(0 <= stage.sharing < inf, f"{where}.sharing is {stage.sharing}: it must be finite and not negative")
-        need(
-            not stage.lexicase or stage.cull > 0,
-            f"{where}.lexicase is true: it is about culling, so it needs {where}.cull, e.g. 0.25",
-        )
-        island = stage.population // max(stage.islands, 1)
-        need(
-            stage.cull == 0 or stage.cull * island >= 1,
-            f"{where}.cull is {stage.cull}: of an island of {island} that is less than one member",
-        )
-        need(
-            stage.patience == 0 or stage.islands > 1,
-            f"{where}.patience is {stage.patience}: a single island never starts anew, so it needs more islands, or 0",
-        )
-        need(stage.patience >= 0, f"{where}.patience is {stage.patience}: it must not be negative")
-        need(
-            stage.islands >= 1 and stage.population % max(stage.islands, 1) == 0,
-            f"{where}.islands is {stage.islands}: it must divide the population of {stage.population}",
-        )
-        need(stage.stop_at >= 0, f"{where}.stop_at is {stage.stop_at}: it must not be negative")
-        need(stage.kept >= 1, f"{where}.keep is {stage.keep}: at least 1 is needed")
-        need(stage.step_slack >= 0, f"{where}.step_slack is {stage.step_slack}: it must not be negative")
-        need(stage.extra_steps >= 0, f"{where}.extra_steps is {stage.extra_steps}: it must not be negative")
-        need(stage.extra_memory >= 0, f"{where}.extra_memory is {stage.extra_memory}: it must not be negative")
+        problems += _stage_problems(config, stage, f"stages.{index}", last=index == len(config.stages) - 1)
     return problems
+
+
+def _stage_problems(config: TrainConfig, stage: StageConfig, where: str, last: bool) -> list[str]:
+    task, cull = get_task(config.task), stage.cull
+    island = stage.population // max(cull.islands, 1)
+    checks = {
+        f"{where}.max_complexity is {stage.max_complexity}: {task.name} starts at {task.min_complexity}":
+            stage.max_complexity >= task.min_complexity,
+        f"{where}.straight_through: the automaton's states are soft; choose another controller":
+            not stage.straight_through or config.machine.controller != "automaton",
+        f"{where}.straight_through: a discrete machine stops once, so there is no average; set loss=expected":
+            not stage.straight_through or config.loss == "expected",
+        f"{where}.stop_at is {stage.stop_at}: only {EXAMINED} members are examined in the last stage":
+            not last or stage.stop_at <= EXAMINED,
+        f"{where}.keep is {stage.keep}: at least 1 is needed": stage.kept >= 1,
+        f"{where}.cull.share is {cull.share}: it must lie between 0 and 0.5": 0 <= cull.share <= 0.5,
+        f"{where}.cull.share is {cull.share}: of an island of {island} that is less than one member":
+            not 0 < cull.share <= 0.5 or cull.share * island >= 1,
+        f"{where}.cull.redraw is {cull.redraw}: it must be finite and not negative": 0 <= cull.redraw < inf,
+        f"{where}.cull.soften is {cull.soften}: it must lie between 0 and 1": 0 <= cull.soften <= 1,
+        f"{where}.cull.exponent is {cull.exponent}: it must be finite and above 1": 1 < cull.exponent < inf,
+        f"{where}.cull.lexicase is true but nothing is culled: set {where}.cull.share, for example to 0.25":
+            not cull.lexicase or cull.share > 0,
+        f"{where}.cull.patience is {cull.patience}: a single island never restarts; set more islands, or patience 0":
+            cull.patience == 0 or cull.islands > 1,
+        f"{where}.cull.islands is {cull.islands}: it must divide the population of {stage.population}":
+            cull.islands >= 1 and stage.population % max(cull.islands, 1) == 0,
+    }  # fmt: skip
+    return [
+        *_too_small(f"{where}.", stage, steps=1, population=1, stop_at=0, step_slack=0, extra_memory=0),
+        *_too_small(f"{where}.cull.", cull, patience=0),
+        *(message for message, fine in checks.items() if not fine),
+    ]
+
+
+def _too_small(where: str, settings: Any, **least: float) -> list[str]:
+    """A line for each of these settings that lies below its least value."""
+    needed = {bound: f"at least {bound} is needed" if bound else "it must not be negative" for bound in least.values()}
+    found = ((name, getattr(settings, name), bound) for name, bound in least.items())
+    return [f"{where}{name} is {value}: {needed[bound]}" for name, value, bound in found if value < bound]

@@ -48,7 +48,7 @@ def chosen_kernel(config: TrainConfig, stage: StageConfig, devices: list[Device]
             batch=config.batch,
             renormalising=machine.renormalise,
             loss=config.loss,
-            hard=stage.hard,
+            hard=stage.straight_through,
         )
         return Kernel(shape)
     except NoKernel as reason:

@@ -1,17 +1,20 @@
-"""Who stays and who is cloned when every example counts by itself, instead of the mean of all (lexicase selection).
+"""Lexicase selection: single examples decide who stays and who is cloned, not the mean error.
 
-A member is chosen by examples in random sequence: of those that are left, only the best at the next example stay, until
-one is left. So what alone can do a rare thing is chosen now and then, however bad at the rest; by the mean it is lost.
+A member is chosen by examples in random order: of the candidates that are left, only the best at the next example stay,
+until one is left. A member that alone solves a rare example is chosen now and then, however bad it is at the others; a
+mean error would lose it.
 """
 
 import numpy as np
 
-AS_GOOD = 0.02  # an error that is not larger than the least by more
+TOLERANCE = 0.02  # errors that exceed the least by no more than this are equally good
 
 
-def by_examples(errors: np.ndarray, count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """The rows of errors [members, examples] that are replaced, `count` of them, and for each the row of which it
-    becomes a clone. The first row always stays."""
+def choose_by_examples(errors: np.ndarray, count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """The rows of errors [members, examples] to be replaced, `count` of them, and a parent for each.
+
+    The first row always stays.
+    """
     examples = np.where(np.isfinite(errors), errors, np.inf).T.copy()
     rest, staying = list(range(1, len(errors))), [0]
     while len(rest) > count:
@@ -22,10 +25,10 @@ def by_examples(errors: np.ndarray, count: int, rng: np.random.Generator) -> tup
     return np.array(rest, int), np.array([_choose(examples, stay, rng) for _ in rest], int)
 
 
-def _choose(examples: np.ndarray, left: np.ndarray, rng: np.random.Generator) -> int:
+def _choose(examples: np.ndarray, candidates: np.ndarray, rng: np.random.Generator) -> int:
     for example in rng.permutation(len(examples)):
-        own = examples[example, left]
-        left = left[own <= own.min() + AS_GOOD]
-        if len(left) == 1:
+        errors = examples[example, candidates]
+        candidates = candidates[errors <= errors.min() + TOLERANCE]
+        if len(candidates) == 1:
             break
-    return int(left[rng.integers(len(left))])
+    return int(candidates[rng.integers(len(candidates))])

@@ -88,20 +88,24 @@ def init_member(config: TrainConfig, hyper: Hyper, key: Array) -> Member:
     return Member(controller, moments, jnp.int32(0), first_level(level), jnp.int32(0), island)
 
 
-def entropy_weight(hyper: Hyper, step: Array, hard: bool = False) -> Array:
-    """What the mean wire entropy is multiplied with in the cost: first a bonus (negative) that decays
-    exponentially, later the penalty of the paper's footnote. In a hard stage the bonus stays: to be undecided costs
-    nothing where the most probable value is taken, and keeps the others in reach."""
-    if hard:
+def entropy_weight(hyper: Hyper, step: Array, straight_through: bool = False) -> Array:
+    """The weight of the mean wire entropy in the cost: a bonus (negative) that decays exponentially, later a penalty.
+
+    In a straight-through stage the bonus stays: an undecided wire costs nothing where the most probable value is taken,
+    and it keeps the others in reach.
+    """
+    if straight_through:
         return -hyper.entropy_bonus
     bonus = hyper.entropy_bonus * 0.5 ** (step / hyper.entropy_half_life)
     return jnp.where(step >= hyper.penalty_start, hyper.entropy_penalty, 0.0) - bonus
 
 
-def time_weight(hyper: Hyper, step: Array, hard: bool = False) -> Array:
-    """What the share of steps used is multiplied with: nothing at first and in hard stages, later a penalty, so that
-    a member that has done its work halts instead of idling."""
-    if hard:
+def time_weight(hyper: Hyper, step: Array, straight_through: bool = False) -> Array:
+    """The weight of the share of steps used: 0 at first and in straight-through stages, later a penalty.
+
+    It makes a member that has done its work halt instead of idling.
+    """
+    if straight_through:
         return jnp.zeros_like(hyper.time_penalty)
     return jnp.where(step >= hyper.penalty_start, hyper.time_penalty, 0.0)
 
@@ -115,7 +119,7 @@ def draw_batch(config: TrainConfig, stage: StageConfig, level: Array, key: Array
         complexity = draw_complexity(complexity_key, level, low, high, config.batch)
     else:
         complexity = jax.random.randint(complexity_key, (config.batch,), low, high + 1, jnp.int32)
-    slack = stage.extra_steps + jax.random.randint(slack_key, (config.batch,), 0, stage.step_slack + 1)
+    slack = jax.random.randint(slack_key, (config.batch,), 0, stage.step_slack + 1)
     sample = jax.vmap(lambda key, n: task.draw_traced(key, n, config.memory_size(stage)))
     instances = sample(jax.random.split(instance_key, config.batch), complexity)
     return instances, jnp.broadcast_to(config.step_limit(complexity), slack.shape) + slack
@@ -141,7 +145,7 @@ def _outcomes(config: TrainConfig, stage: StageConfig, hyper: Hyper, controller:
         from nram.machine.kernels.common.outcomes import outcomes
 
         return _judged(outcomes(kernel, controller, _kernel_batch(config, hyper, *batch)), instances)
-    wiring, options = wiring_of(config.machine), machine_options(config, hyper.clip_activations, stage.hard)
+    wiring, options = wiring_of(config.machine), machine_options(config, hyper.clip_activations, stage.straight_through)
 
     def one(instance, limit):
         return soft_outcome(
@@ -182,7 +186,8 @@ def cost_and_gradient(
 ) -> tuple[Array, Outcome, Any]:
     """What training minimises on a batch, how the batch went, and the gradient of the former
     with respect to the controller."""
-    weights = jnp.stack([jnp.float32(1), entropy_weight(hyper, step, stage.hard), time_weight(hyper, step, stage.hard)])
+    entropy, time = (weight(hyper, step, stage.straight_through) for weight in (entropy_weight, time_weight))
+    weights = jnp.stack([jnp.float32(1), entropy, time])
 
     def total(outcomes: Outcome) -> Array:
         terms = (outcomes.loss, outcomes.entropy, outcomes.time)

@@ -22,12 +22,13 @@ from nram.files import write_atomically
 from nram.runtime import versions
 from nram.training.checkpoint import load_arrays, read_description, save_arrays
 from nram.training.config import TrainConfig
-from nram.training.settings import config_from_dict, config_to_dict
+from nram.training.settings import config_from_dict, config_to_dict, flat_settings
 
 if TYPE_CHECKING:
     from nram.machine import Controller  # imported late, like JAX: a refusal needs neither
 
-FORMAT = 1
+FORMAT = 2
+READABLE = (1, 2)  # format 1 has the settings of nram 0.1, which are converted
 
 
 class RunFolder:
@@ -82,11 +83,11 @@ class RunFolder:
             what = "has no run.json" if path.is_dir() else "does not exist"
             raise UsageError(f"{path} is not a run: it {what}; 'nram train TASK --out {path}' makes one")
         found = run.record.get("format")
-        if found != FORMAT:
+        if found not in READABLE:
             maker = run.record.get("versions", {}).get("nram", "unknown")
             raise UsageError(
                 f"{path} was written in format {found} of the run folder, and this version of nram reads "
-                f"format {FORMAT}: use the version that made it ({maker})"
+                f"formats {READABLE[0]} to {FORMAT}: use the version that made it ({maker})"
             )
         return run
 
@@ -154,7 +155,7 @@ class RunFolder:
 
     def require_same(self, config: TrainConfig) -> None:
         """Refuse to go on with another configuration than the run began with."""
-        before, now = _flat(config_to_dict(self.config)), _flat(config_to_dict(config))
+        before, now = flat_settings(self.config), flat_settings(config)
         changed = [name for name in before.keys() | now.keys() if before.get(name) != now.get(name)]
         if changed:
             lines = [
@@ -248,13 +249,3 @@ def _refusals(path: Path):
     except OSError as error:
         where = error.filename or path
         raise NramError(f"cannot write {os.fspath(where)}: {error.strerror}") from error
-
-
-def _flat(value: Any, prefix: str = "") -> dict[str, Any]:
-    if isinstance(value, dict):
-        pairs = value.items()
-    elif isinstance(value, list):
-        pairs = enumerate(value)
-    else:
-        return {prefix.rstrip("."): value}
-    return {k: v for key, inner in pairs for k, v in _flat(inner, f"{prefix}{key}.").items()}

@@ -1,6 +1,5 @@
-"""Between stages: members are judged by hard execution, and the best are cloned."""
+"""Selection between stages: the discretised members are validated, and the best are cloned."""
 
-import random
 from functools import partial
 from typing import Any
 
@@ -10,12 +9,12 @@ import numpy as np
 
 from nram.runtime import Device
 from nram.tasks import get_task
-from nram.training.config import HyperConfig, StageConfig, TrainConfig
+from nram.training.cloning import jittered
+from nram.training.config import StageConfig, TrainConfig
 from nram.training.evaluation import Score, Trial, draw_trial, hard_score
-from nram.training.member import Hyper
 from nram.training.population import Population, mapped
 
-CRISP = 20.0  # what the logits of a hard stage are multiplied with: 0.5 against 0.3 becomes certain
+CRISP = 20.0  # factor for the logits of a straight-through stage: 0.5 against 0.3 becomes certain
 
 
 def validation_of(config: TrainConfig, stage: StageConfig) -> Trial:
@@ -23,11 +22,10 @@ def validation_of(config: TrainConfig, stage: StageConfig) -> Trial:
 
 
 def compile_validation(config: TrainConfig, stage: StageConfig, devices: list[Device]):
-    """A function from a population to every member's hard score on the validation set.
+    """A function from a population to every discretised member's score on the validation set.
 
-    The set goes up to twice the stage's complexity, because what does not reach beyond its training
-    is not worth cloning, and half of it has twice the step limit, because what only works when
-    stopped in time is not either.
+    The set goes up to twice the stage's complexity, because a member that does not generalise is not worth cloning.
+    Half of it has twice the step limit, because neither is a member that must be stopped in time.
     """
     task = get_task(config.task)
     instances, complexity = draw_trial(validation_of(config, stage))
@@ -42,21 +40,27 @@ def compile_validation(config: TrainConfig, stage: StageConfig, devices: list[De
 
 
 def ranking(population: Population, score: Score) -> np.ndarray:
-    """Members from the best to the worst: hard exact match, then how often they halt by themselves (what
-    idles instead may drift while it does, as a soft machine), then curriculum level, then soft error."""
+    """Member indices from the best to the worst.
+
+    Discrete exact match counts first, then how often a member halts by itself (a soft machine that idles may drift),
+    then its curriculum level, then its soft error.
+    """
     progress = jax.tree.map(np.asarray, population.members.progress)
     return np.lexsort((progress.error, -progress.level, -score.halted, -score.exact))
 
 
 def clone_best(config: TrainConfig, stage_index: int, population: Population, score: Score) -> Population:
-    """The population of a stage: the best members of the one before, in turn, each first as it is and
-    then with jittered hyperparameters. Levels are kept; the count of the error begins anew. What a hard stage left
-    undecided is made crisp for a soft one, in which it would count."""
+    """The population of a stage: clones of the best members of the stage before, in turn.
+
+    The first clone of a member is an exact copy, the others have jittered hyperparameters. Curriculum levels are kept;
+    the average of the error starts again. A straight-through stage leaves wires undecided, which costs nothing there;
+    for a soft stage they are made crisp.
+    """
     stage, former = config.stages[stage_index], config.stages[stage_index - 1]
-    order = ranking(population, score)[: stage.kept]
-    places = np.arange(stage.population) % len(order)
-    chosen = jax.tree.map(lambda leaf: np.asarray(leaf)[order[places]], population)
-    original = np.arange(stage.population) < len(order)
+    best = ranking(population, score)[: stage.kept]
+    parents = best[np.arange(stage.population) % len(best)]
+    chosen = jax.tree.map(lambda leaf: np.asarray(leaf)[parents], population)
+    original = np.arange(stage.population) < len(best)
     # Drawn for all of them, so that how a clone moves does not depend on how many stay as they are.
     every, seed = np.ones(stage.population, bool), f"clones {config.seed} {stage_index}"
     moved = jittered(config.hyper, chosen.hyper, every, config.jitter, seed)
@@ -66,22 +70,10 @@ def clone_best(config: TrainConfig, stage_index: int, population: Population, sc
         record=np.full(stage.population, np.inf, np.float32), stalled=np.zeros(stage.population, np.int32)
     )
     controller = chosen.members.controller
-    if former.hard and not stage.hard:
+    if former.straight_through and not stage.straight_through:
         controller = eqx.tree_at(lambda network: network.output, controller, replace_fn=_crisp)
     return Population(chosen.members._replace(controller=controller, progress=progress, island=island), hyper)
 
 
 def _crisp(layer: Any) -> Any:
     return jax.tree.map(lambda leaf: CRISP * leaf, layer)
-
-
-def jittered(ranges: HyperConfig, hyper: Hyper, moving: np.ndarray, factor: float, seed: str) -> Hyper:
-    """The hyperparameters, where those that are `moving` have moved."""
-    rng = random.Random(seed)
-    columns = []
-    for name, column in zip(Hyper._fields, hyper, strict=True):
-        column = np.array(column)  # a copy
-        for place in np.flatnonzero(moving):
-            column[place] = getattr(ranges, name).jitter(float(column[place]), rng, factor)
-        columns.append(column)
-    return Hyper(*columns)

@@ -1,9 +1,10 @@
 """From words to a configuration: the one place that does it.
 
 A run's configuration is its task's recipe (`nram/recipes/TASK.toml`), then `--config FILE`, then every
-`--set key=value`, each laid over the one before. Every problem found is named at once.
+`--set key=value`; each overrides the one before. All problems are reported at once.
 """
 
+import copy
 import dataclasses
 import difflib
 import json
@@ -19,6 +20,7 @@ from nram.extensions.modules import lasting_name as lasting_module_name
 from nram.extensions.modules import words_of
 from nram.tasks import get_task, lasting_name
 from nram.training.config import StageConfig, TrainConfig, problems_of
+from nram.training.old_settings import RENAMED, converted
 from nram.training.ranges import Range
 
 _WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a word"}
@@ -31,7 +33,7 @@ def load_config(
     data: dict[str, Any] = read_recipe(get_task(task).name)
     task = lasting_name(task)
     if file is not None:
-        data = _merged(data, _read_file(file))
+        data = _merged(data, converted(_read_file(file)))
     if data.setdefault("task", task) != task:
         raise UsageError(f"the configuration is for the task '{data['task']}', not '{task}'")
     problems: list[str] = []
@@ -42,7 +44,7 @@ def load_config(
             problems.append(str(error))
     if seed is not None:
         data["seed"] = seed
-    _name_modules_for_good(data)
+    _resolve_modules(data)
     return _checked(data, problems)
 
 
@@ -62,8 +64,20 @@ def config_to_dict(config: Any) -> Any:
     return config
 
 
+def flat_settings(config: Any, prefix: str = "") -> dict[str, Any]:
+    """Every setting by its dotted name, those of the stages as stages.0.steps; a list of words stays one setting."""
+    value = config_to_dict(config)
+    if isinstance(value, dict):
+        pairs = list(value.items())
+    elif isinstance(value, list) and any(isinstance(item, dict) for item in value):
+        pairs = list(enumerate(value))
+    else:
+        return {prefix: value}
+    return {k: v for key, inner in pairs for k, v in flat_settings(inner, f"{prefix}.{key}".lstrip(".")).items()}
+
+
 def config_from_dict(data: dict[str, Any]) -> TrainConfig:
-    return _checked(data, [])
+    return _checked(converted(data), [])
 
 
 def _checked(data: dict[str, Any], problems: list[str]) -> TrainConfig:
@@ -98,33 +112,29 @@ def _merged(base: dict[str, Any], top: dict[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def setting_names() -> list[str]:
-    """Every setting's dotted name, but for those inside a stage (stages.0.steps)."""
+def setting_names(kind: type = TrainConfig) -> list[str]:
+    """Every setting's dotted name, except those inside a stage (stages.0.steps)."""
     names = []
-    for f in dataclasses.fields(TrainConfig):
-        nested = typing.get_type_hints(TrainConfig)[f.name]
-        if dataclasses.is_dataclass(nested):
-            names += [f"{f.name}.{inner.name}" for inner in dataclasses.fields(nested)]
-        elif f.name != "task":
-            names.append(f.name)
-    return names
+    for name, hint in typing.get_type_hints(kind).items():
+        nested = dataclasses.is_dataclass(hint) and hint is not Range
+        inner = setting_names(typing.cast(type, hint)) if nested else []
+        names += [f"{name}.{one}" for one in inner] or [name]
+    return [name for name in names if name != "task"]
 
 
 def _full_name(key: str) -> str:
     """The dotted name that this key means: itself, or the one setting whose last part it is."""
-    names = setting_names()
-    if key in names:
-        return key
-    ends = [name for name in names if name.split(".")[-1] == key]
-    if len(ends) == 1:
-        return ends[0]
-    stage_fields = [f.name for f in dataclasses.fields(StageConfig)]
-    parts = key.split(".")
-    if parts[0] == "stages" and len(parts) == 3 and parts[1].isdecimal() and parts[2] in stage_fields:
-        return key
-    if key in stage_fields:
-        return f"stages.*.{key}"
-    near = _nearest(key, names + [f"stages.0.{name}" for name in stage_fields])
+    names, of_stages = setting_names(), setting_names(StageConfig)
+    stage, _, rest = key.removeprefix("stages.").partition(".") if key.startswith("stages.") else ("*", "", key)
+    if rest in RENAMED and rest != RENAMED[rest].split(".")[-1]:
+        raise UsageError(f"the setting '{key}' is now called {RENAMED[rest]}")
+    ends = [name for name in names if key in (name, name.split(".")[-1])]
+    if key in ends or len(ends) == 1:
+        return key if key in ends else ends[0]
+    ends = [name for name in of_stages if rest in (name, name.split(".")[-1])]
+    if len(ends) == 1 and (stage == "*" or stage.isdecimal()):
+        return f"stages.{stage}.{ends[0]}"
+    near = _nearest(key, names + [f"stages.0.{name}" for name in of_stages])
     hint = f"did you mean {' or '.join(near)}?" if near else "'--set help' lists the settings"
     raise UsageError(f"unknown setting '{key}': {hint}")
 
@@ -140,8 +150,8 @@ def _nearest(key: str, names: list[str]) -> list[str]:
     return sorted((name for name in names if likeness(name) >= least), key=likeness, reverse=True)[:3]
 
 
-def _name_modules_for_good(data: dict[str, Any]) -> None:
-    """Modules may be written as READ,INC,halve.py; files are stored by their whole paths."""
+def _resolve_modules(data: dict[str, Any]) -> None:
+    """Modules may be written as READ,INC,halve.py; files are stored by their absolute paths."""
     machine = data.get("machine")
     if not isinstance(machine, dict):
         return  # it is named with the other problems
@@ -164,21 +174,25 @@ def _apply_override(data: dict[str, Any], override: str) -> None:
         value = text.strip()
     first, *rest = name.split(".")
     if first != "stages" or not rest:
-        target = data
-        for part in (first, *rest)[:-1]:
-            target = target.setdefault(part, {})
-            if not isinstance(target, dict):
-                return  # the file has something else in the table's place: it is named with the other problems
-        target[(first, *rest)[-1]] = value
+        _set(data, [first, *rest], value)
         return
     stages = data.setdefault("stages", [config_to_dict(stage) for stage in TrainConfig("copy").stages])
     if not isinstance(stages, list) or not all(isinstance(stage, dict) for stage in stages):
-        return  # likewise
+        return  # the file has something else in this place: it is named with the other problems
     chosen = range(len(stages)) if rest[0] == "*" else [int(rest[0])]
     for index in chosen:
         if index >= len(stages):
             raise UsageError(f"there is no {name}: the stages are numbered from 0 to {len(stages) - 1}")
-        stages[index] = {**stages[index], rest[1]: value}
+        stages[index] = copy.deepcopy(stages[index])
+        _set(stages[index], rest[1:], value)
+
+
+def _set(table: dict[str, Any], parts: list[str], value: Any) -> None:
+    for part in parts[:-1]:
+        table = table.setdefault(part, {})
+        if not isinstance(table, dict):
+            return  # the file has something else in this place: it is named with the other problems
+    table[parts[-1]] = value
 
 
 def _build(kind: type, data: Any, where: str, problems: list[str]) -> Any:

@@ -128,13 +128,13 @@ class _Trainer:
         if kernel.reason:
             self.on_note(f"stage {state.stage}: by the plain path ({kernel.reason})")
         advance = compile_training(config, stage, self.devices, kernel)
-        fit = compile_fit(config, stage, self.devices, kernel) if stage.cull or stage.hard else None
+        fit = compile_fit(config, stage, self.devices, kernel) if stage.cull.share or stage.straight_through else None
         validate = compile_validation(config, stage, self.devices)
 
         def judge() -> tuple[Fit | None, Score]:
             found = fit(self.population, state.stage, state.step) if fit else None
             # The limits of the task are for later stages: a hard one has enough to do with its own.
-            return found, found.score if stage.hard and found else validate(self.population)
+            return found, found.score if stage.straight_through and found else validate(self.population)
 
         keys = stage_keys(config, state.stage)
         jax.block_until_ready(advance(self.population, keys, state.step, 0))  # no step: only compiles
@@ -161,7 +161,7 @@ class _Trainer:
             self._report(report, steps, took, enough)
             if enough:
                 break
-            if stage.cull and found and score and checked and state.step < stage.steps:
+            if stage.cull.share and found and score and checked and state.step < stage.steps:
                 self.population = cull(config, state.stage, state.step, self.population, found, score)
                 self.examinations = {}
             self._maybe_save()

@@ -1,0 +1,68 @@
+"""Settings of nram 0.1 are read: from the zoo's weights, from run folders and from configuration files."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import nram
+from nram.errors import UsageError
+from nram.training.config import CullConfig, StageConfig
+from nram.training.old_settings import RENAMED, converted
+from nram.training.run_folder import RunFolder, read_config
+from nram.training.settings import config_from_dict, config_to_dict, load_config
+
+OLD_STAGE = {
+    **{"max_complexity": 6, "steps": 500, "population": 16, "extra_memory": 1, "extra_steps": 0, "step_slack": 3},
+    **{"hard": True, "keep": 4, "cull": 0.25, "forget": 0.5, "waver": 0.75, "hardness": 2.0, "sharing": 0.0},
+    **{"lexicase": True, "islands": 2, "patience": 7, "stop_at": 5},
+}
+SOFT_STAGE = {"max_complexity": 6, "steps": 100, "population": 8}
+OLD = {"task": "copy", "seed": 3, "stages": [OLD_STAGE, SOFT_STAGE]}
+CULL = CullConfig(share=0.25, redraw=0.5, soften=0.75, exponent=2.0, lexicase=True, islands=2, patience=7)
+STAGE = StageConfig(6, 500, 16, extra_memory=1, step_slack=3, straight_through=True, keep=4, stop_at=5, cull=CULL)
+
+
+def test_every_old_setting_of_a_stage_finds_its_new_name():
+    config = config_from_dict(OLD)
+    assert config.stages == (STAGE, StageConfig(6, 100, 8)) and config.seed == 3
+    assert set(RENAMED) | {"sharing", "extra_steps"} <= set(OLD_STAGE)
+
+
+def test_today_s_settings_are_left_alone():
+    today = config_to_dict(config_from_dict(OLD))
+    assert converted(today) == today and config_from_dict(today).stages[0] == STAGE
+
+
+def test_a_run_folder_of_the_old_format_is_opened_and_stays_as_it_is(tmp_path: Path):
+    record = json.dumps({"format": 1, "config": OLD, "arguments": [], "versions": {"nram": "0.1.0"}, "device": "cpu"})
+    (tmp_path / "run.json").write_text(record)
+    assert RunFolder.open(tmp_path).config.stages[0] == STAGE
+    assert (tmp_path / "run.json").read_text() == record
+
+
+def test_a_configuration_file_of_the_old_version_is_read(tmp_path: Path):
+    file = tmp_path / "old.json"
+    file.write_text(json.dumps(OLD))
+    assert load_config("copy", file=file).stages[0] == STAGE
+
+
+@pytest.mark.parametrize("name", ["sharing", "extra_steps"])
+def test_a_setting_that_is_gone_is_refused_where_it_meant_something(name):
+    with pytest.raises(UsageError, match=f"stages.0.{name} is 2, but this setting no longer exists"):
+        config_from_dict({**OLD, "stages": [{**OLD_STAGE, name: 2}, SOFT_STAGE]})
+
+
+@pytest.mark.parametrize(("old", "new"), [("hard=true", "straight_through"), ("stages.0.waver=0.5", "cull.soften")])
+def test_an_old_name_on_the_command_line_is_told_its_new_one(old, new):
+    with pytest.raises(UsageError, match=f"is now called {new}"):
+        load_config("merge", overrides=[old])
+
+
+def test_all_weights_of_the_zoo_say_how_they_were_trained():
+    zoo = Path(nram.__file__).parent / "zoo"
+    configs = {path.parent.name: read_config(path) for path in zoo.glob("*/weights.safetensors")}
+    assert len(configs) == 10
+    merge = configs["merge@trained"].stages
+    assert [stage.straight_through for stage in merge] == [True, True, False]
+    assert merge[0].cull == CullConfig(0.25, 0.0, 0.5, 2.0, True, 8, 40)
