@@ -126,7 +126,7 @@ def test_a_checkpoint_from_before_a_setting_existed_goes_on(left_alone, tmp_path
     def before(config):
         data = plain(config)
         for stage in data["stages"]:
-            del stage["hardness"]
+            del stage["cull"]["exponent"]
         return data
 
     monkeypatch.setattr(trainer, "config_to_dict", before)
