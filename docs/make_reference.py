@@ -151,6 +151,7 @@ def settings_parts() -> Iterator[str]:
         ("Hyperparameters, drawn by each member", config.HyperConfig, "hyper."),
         ("The curriculum", config.CurriculumConfig, "curriculum."),
         ("A stage", config.StageConfig, "stages.K."),
+        ("Culling in a stage", config.CullConfig, "stages.K.cull."),
     )
     for title, kind, prefix in groups:
         source = Source.of(kind.__name__, kind)
