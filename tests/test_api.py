@@ -227,10 +227,10 @@ def test_a_setting_that_is_no_setting_is_refused_by_its_key(tmp_path: Path):
 
 
 def test_a_task_that_a_run_would_not_find_again_is_refused(tmp_path: Path):
-    with pytest.raises(nram.UsageError, match="nram.register"):
+    with pytest.raises(nram.UsageError, match="nram.register_task"):
         nram.train(a_task("unheard-of"), tmp_path / "run")
     impostor = replace(nram.get_task("copy"), summary="Something else.")
-    with pytest.raises(nram.UsageError, match="nram.register"):
+    with pytest.raises(nram.UsageError, match="nram.register_task"):
         nram.train(impostor, tmp_path / "run")
     assert not (tmp_path / "run").exists()
 

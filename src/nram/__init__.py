@@ -16,19 +16,21 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from nram.deprecated import renamed
+
 if TYPE_CHECKING:
     from nram.api import Run, compile_program, extract, find_program, learn, trace, train
     from nram.errors import NramError, UsageError
-    from nram.extensions.modules import get_module, register_module
+    from nram.extensions.modules import get_module, module_names, register_module
     from nram.limits import StepLimit
     from nram.modules import Module
     from nram.programs.ir import Program
     from nram.programs.library import load_program
     from nram.programs.verify import verify
-    from nram.tasks import get_task, register, task_names
+    from nram.tasks import get_task, register_task, task_names
     from nram.tasks.base import Instance, SymbolicCase, Task
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Instance",
@@ -48,8 +50,9 @@ __all__ = [
     "get_task",
     "learn",
     "load_program",
-    "register",
+    "module_names",
     "register_module",
+    "register_task",
     "task_names",
     "trace",
     "train",
@@ -60,11 +63,11 @@ _HOMES = {
     "nram.api": ("Run", "compile_program", "extract", "find_program", "learn", "trace", "train"),
     "nram.errors": ("NramError", "UsageError"),
     "nram.modules": ("Module",),
-    "nram.extensions.modules": ("get_module", "register_module"),
+    "nram.extensions.modules": ("get_module", "module_names", "register_module"),
     "nram.programs.ir": ("Program",),
     "nram.programs.library": ("load_program",),
     "nram.programs.verify": ("verify",),
-    "nram.tasks": ("get_task", "register", "task_names"),
+    "nram.tasks": ("get_task", "register_task", "task_names"),
     "nram.limits": ("StepLimit",),
     "nram.tasks.base": ("Instance", "SymbolicCase", "Task"),
 }
@@ -72,6 +75,8 @@ _home_of = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
+    if name == "register":
+        return renamed("nram.register", "nram.register_task")
     if name not in _home_of:
         raise AttributeError(f"module 'nram' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(_home_of[name]), name)

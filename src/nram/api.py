@@ -245,7 +245,7 @@ def train(
 ) -> Run:
     """Train a population of machines on a task, as `nram train` does; minutes on a CPU.
 
-    `task` is a name, a file, or a task that was made known by `nram.register`. `settings` are laid over its recipe:
+    `task` is a name, a file, or a task registered with `nram.register_task`. `settings` are laid over its recipe:
     `{"registers": 3, "machine.hidden": 32}`; `nram train TASK --set help` lists them. The run goes to `out`
     (default: `runs/TASK-SEED`). `resume` goes on with the run that is there, and warns if it began on another device
     or with other versions. `on_report` is told how it stands.
@@ -297,7 +297,7 @@ def _known_name(task: PathLike | Task) -> str:
         pass
     raise UsageError(
         f"a run names its task and does not hold it: pass the path of the file of {task.name!r}, or make it known "
-        "first with nram.register(task)"
+        "first with nram.register_task(task)"
     )
 
 

