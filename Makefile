@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test lint bench clean
+.PHONY: setup demo test test-slow coverage lint docs bench clean
 
 setup: .venv/ready
 
@@ -30,6 +30,17 @@ demo: setup
 test: setup lint
 	JAX_PLATFORMS=cpu $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
+# What takes minutes: training by the recipes, and the whole notebook. A single process, since training uses every core.
+test-slow: setup
+	JAX_PLATFORMS=cpu $(BIN)/python -m pytest -m slow
+
+coverage: setup
+	JAX_PLATFORMS=cpu $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --cov --cov-report=term --cov-report=html
+
+# The documentation as a site with search, in site/.
+docs: setup
+	$(BIN)/python -m mkdocs build --strict
+
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -41,4 +52,4 @@ bench: setup
 	$(BIN)/nram bench programs
 
 clean:
-	rm -rf .venv build dist src/*.egg-info .pytest_cache .ruff_cache
+	rm -rf .venv build dist site htmlcov .coverage* src/*.egg-info .pytest_cache .ruff_cache

@@ -160,8 +160,9 @@ EXPECTED_CELLS: dict[str, Callable[[int], list[int]]] = {
 def check(task_name: str, instance: Instance, n: int) -> None:
     memory = instance.input
     assert all(type(value) is int and 0 <= value < len(memory) for value in memory + instance.output)
-    CHECKERS[task_name](memory, n)
-    assert instance.cells == EXPECTED_CELLS[task_name](n)
+    if task_name in CHECKERS:  # the paper's ten; other tasks have their own tests
+        CHECKERS[task_name](memory, n)
+        assert instance.cells == EXPECTED_CELLS[task_name](n)
     assert instance.scored == (memory[:2] if task_name == "swap" else instance.cells)
     expected, cells = get_task(task_name).oracle(memory)
     assert instance.output == expected
