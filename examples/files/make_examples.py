@@ -1,9 +1,9 @@
-"""Makes the files of examples that docs/examples/README.md tells of, as a user of nram might: by plain Python.
+"""Makes the example files of docs/examples/README.md in plain Python, as a user of nram might do it.
 
 python examples/files/make_examples.py FOLDER
 
-Each problem gives a memory before, the memory after, and the cells that are asked for. These are named, because an
-answer may be what stood there before, and by default only cells that change are asked for.
+Each problem gives a memory before, the memory after, and the output cells. The files name the output cells, because by
+default only cells that change count, and the right answer may equal what was there before.
 """
 
 import json
@@ -16,7 +16,7 @@ OF_EACH_SIZE = 8
 
 
 def all_cells(memory):
-    """Where nothing else may change: without it, a program is free to spoil what nobody asks about."""
+    """All addresses as output cells: the program must not change anything else."""
     return list(range(len(memory)))
 
 
@@ -46,21 +46,21 @@ def prefix_sums(rng, n, room):
 
 
 def shift_left(rng, n, room):
-    """Every element takes the place of the one before it; the first is lost, and 0 follows the last."""
+    """Every element moves one cell to the left; the first is lost, and 0 follows the last."""
     values = [rng.randint(1, n + room + 1) for _ in range(n)]
     rest = [0] * (room + 2)
     return [*values, *rest], [*values[1:], 0, *rest], list(range(n))
 
 
 def distance(rng, n, room):
-    """How far the numbers in the first two cells lie apart goes to the third."""
+    """The difference between the numbers in the first two cells goes to the third."""
     a, b = rng.randint(1, n + room + 2), rng.randint(1, n + room + 2)
     rest = [0] * (n + room)
     return [a, b, 0, *rest], [a, b, abs(a - b), *rest], [2]
 
 
 def contains(rng, n, room):
-    """1 goes to cell 0 if the value there is among the elements behind it, and else 0."""
+    """1 goes to cell 0 if the value there is among the elements behind it, otherwise 0."""
     values = [rng.randint(1, n + room + 1) for _ in range(n)]
     wanted = rng.choice(values) if rng.random() < 0.5 else rng.randint(1, n + room + 1)
     rest = [0] * (room + 1)
@@ -69,8 +69,8 @@ def contains(rng, n, room):
 
 
 def linked_list(rng, n, room, largest):
-    """A memory with n nodes (next, value) at random addresses and the first one's address in cell 0; the values."""
-    nodes = [2 + place + before for before, place in enumerate(sorted(rng.sample(range(n + room), n)))]
+    """A memory with n nodes (next, value) at random addresses and the first node's address in cell 0, and the values."""
+    nodes = [2 + position + before for before, position in enumerate(sorted(rng.sample(range(n + room), n)))]
     rng.shuffle(nodes)
     values = [rng.randint(1, largest) for _ in nodes]
     memory = [nodes[0], *[0] * (1 + 2 * n + room)]

@@ -1,8 +1,8 @@
-"""Runs a notebook without Jupyter: its cells one after another, in one process.
+"""Runs the cells of a notebook one after another in one process, without Jupyter.
 
 python examples/notebook/run.py examples/notebook/whole_way.ipynb [--quick] [--out FILE.ipynb]
 
---quick leaves out the cells that are tagged 'slow'. --out writes the notebook with what the cells gave.
+--quick skips the cells that are tagged 'slow'. --out writes the notebook with the outputs of its cells.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 
 class PlainPrinter:
-    """As much of IPython's printer as our objects use."""
+    """The part of IPython's printer that our objects use."""
 
     def __init__(self) -> None:
         self.words: list[str] = []
@@ -35,7 +35,7 @@ def in_words(value: Any) -> str:
 
 
 def run_cell(source: str, names: dict[str, Any]) -> list[dict[str, Any]]:
-    """Execute a cell, and give its outputs as a notebook keeps them: what it printed, and its last expression."""
+    """Execute a cell and return its outputs in notebook form: the printed text and the last expression."""
     tree = ast.parse(source)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     printed, value = io.StringIO(), None
@@ -56,22 +56,22 @@ def run_cell(source: str, names: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def run_notebook(path: Path, *, quick: bool = False) -> dict[str, Any]:
-    """The notebook with the outputs of its cells; a cell that fails raises. Cells left out have no outputs."""
+    """The notebook with the outputs of its cells. A failing cell raises. Skipped cells have no outputs."""
     notebook = json.loads(path.read_text())
     names: dict[str, Any] = {"__name__": "__main__"}
-    number = 0
+    executed = 0
     for cell in notebook["cells"]:
         if cell["cell_type"] != "code":
             continue
         cell["outputs"], cell["execution_count"] = [], None
         if quick and "slow" in cell["metadata"].get("tags", ()):
             continue
-        number += 1
+        executed += 1
         cell["outputs"] = run_cell("".join(cell["source"]), names)
-        cell["execution_count"] = number
+        cell["execution_count"] = executed
         for output in cell["outputs"]:
             if "execution_count" in output:
-                output["execution_count"] = number
+                output["execution_count"] = executed
     return notebook
 
 

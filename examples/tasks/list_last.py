@@ -1,4 +1,4 @@
-"""The last element of a linked list: a task of one's own, in one file.
+"""The last element of a linked list: a user-defined task in one file.
 
 nram sample examples/tasks/list_last.py
 nram search examples/tasks/list_last.py
@@ -8,9 +8,9 @@ from nram.tasks import StepLimit, Task
 
 
 def sample_input(rng, n, memory_size):
-    # Nodes of two cells that do not overlap: n different places among those that would be left if each took one.
-    places = sorted(rng.sample(range(memory_size - 2 - n), n))
-    nodes = [2 + place + before for before, place in enumerate(places)]
+    # Nodes are two cells and must not overlap: draw n positions as if a node were one cell, then make room for the rest.
+    positions = sorted(rng.sample(range(memory_size - 2 - n), n))
+    nodes = [2 + position + before for before, position in enumerate(positions)]
     rng.shuffle(nodes)
     memory = [0] * memory_size
     memory[0] = nodes[0]

@@ -1,4 +1,4 @@
-"""The largest value of an array: a task of one's own, in one file.
+"""The largest value of an array: a user-defined task in one file.
 
 nram sample examples/tasks/maximum.py
 nram search examples/tasks/maximum.py

@@ -1,4 +1,4 @@
-"""How often a value occurs in an array: a task of one's own that the search needs a hint for.
+"""How often a value occurs in an array: a user-defined task for which the search needs a hint.
 
 nram sample examples/tasks/occurrences.py
 nram search examples/tasks/occurrences.py --modules READ,INC,READ,EQUALITY-TEST,ADD,WRITE --registers 3
@@ -11,7 +11,7 @@ from nram.tasks import StepLimit, Task
 
 def sample_input(rng, n, memory_size):
     wanted = rng.randrange(1, memory_size)
-    # Half of the elements are the wanted one: among random values of a large memory it would hardly occur.
+    # Half of the elements equal the wanted value. Among random values of a large memory it would hardly occur.
     values = [wanted if rng.random() < 0.5 else rng.randrange(1, memory_size) for _ in range(n)]
     return [wanted, *values] + [0] * (memory_size - n - 1)
 

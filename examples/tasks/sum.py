@@ -1,4 +1,4 @@
-"""The sum of an array: a task of one's own, whose inputs are drawn so that the answer fits into a cell.
+"""The sum of an array: a user-defined task. Its sampler keeps the sum small enough for a cell.
 
 nram sample examples/tasks/sum.py
 nram search examples/tasks/sum.py
@@ -10,7 +10,7 @@ from nram.tasks import StepLimit, Task
 
 
 def memory_of(cuts, memory_size):
-    """Numbers of 1 and more with a given sum are the distances between different cuts, the last of them the sum."""
+    """The memory whose values are the distances between the cuts: numbers from 1 up whose sum is the last cut."""
     values = [b - a for a, b in pairwise((0, *cuts))]
     return [0, *values] + [0] * (memory_size - len(values) - 1)
 

@@ -82,7 +82,7 @@ def test_what_was_shown_counts_no_more_when_the_module_means_something_else(file
     program = from_text(HALF)
     before = program.fingerprint
     del MODULES["HALVE"]
-    get_module(file(HALVE.read_text().replace("x // 2,\n    emit=lambda to, x: to.divide(x, to.number(2))", "x // 3")))
+    get_module(file(HALVE.read_text().replace("x // 2,\n    emit=lambda b, x: b.divide(x, b.number(2))", "x // 3")))
     changed = from_text(HALF)
     assert changed.fingerprint != before and changed == program
 
