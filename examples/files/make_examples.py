@@ -69,7 +69,7 @@ def contains(rng, n, room):
 
 
 def linked_list(rng, n, room, largest):
-    """A memory with n nodes (next, value) at random addresses and the first node's address in cell 0, and the values."""
+    """A memory with n nodes (next, value) at random addresses, the first node's address in cell 0; and the values."""
     nodes = [2 + position + before for before, position in enumerate(sorted(rng.sample(range(n + room), n)))]
     rng.shuffle(nodes)
     values = [rng.randint(1, largest) for _ in nodes]

@@ -8,7 +8,7 @@ from nram.tasks import StepLimit, Task
 
 
 def sample_input(rng, n, memory_size):
-    # Nodes are two cells and must not overlap: draw n positions as if a node were one cell, then make room for the rest.
+    # Nodes have two cells and must not overlap: draw n positions as if nodes had one cell, then shift them apart.
     positions = sorted(rng.sample(range(memory_size - 2 - n), n))
     nodes = [2 + position + before for before, position in enumerate(positions)]
     rng.shuffle(nodes)

@@ -98,7 +98,7 @@ def test_two_modules_of_one_name_must_mean_the_same(file):
     first = get_module(HALVE)
     assert get_module(file(HALVE.read_text(), "copied.py")) is first
     other = (
-        HALVE.read_text().replace("x // 2", "x - x // 2").replace("emit=lambda to, x: to.divide(x, to.number(2)),", "")
+        HALVE.read_text().replace("x // 2", "x - x // 2").replace("emit=lambda b, x: b.divide(x, b.number(2)),", "")
     )
     assert f"there is already a module HALVE, that of {HALVE}, which does something else" in refusal(file(other))
 
