@@ -97,9 +97,7 @@ def test_files_without_a_module_are_refused(file, tmp_path):
 def test_two_modules_of_one_name_must_mean_the_same(file):
     first = get_module(HALVE)
     assert get_module(file(HALVE.read_text(), "copied.py")) is first
-    other = (
-        HALVE.read_text().replace("x // 2", "x - x // 2").replace("emit=lambda b, x: b.divide(x, b.number(2)),", "")
-    )
+    other = HALVE.read_text().replace("x // 2", "x - x // 2").replace("emit=lambda b, x: b.divide(x, b.number(2)),", "")
     assert f"there is already a module HALVE, that of {HALVE}, which does something else" in refusal(file(other))
 
 
