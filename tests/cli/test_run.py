@@ -135,13 +135,13 @@ WRONG_MEMORIES = {
     "a comma at the end": ("1,2,", "there is a comma but no number for cell 2"),
     "half a list": ("[1, 2", "--memory: this is no JSON list: Expecting"),
     "a deep list": ("[" * 100_000, "--memory: this is no JSON list"),
-    "a list of fractions": ("[1, 2.0]", "--memory: cell 1 is 2.0, not a whole number"),
-    "a list of words": ('[1, "2"]', "--memory: cell 1 is '2', not a whole number"),
-    "a list with true": ("[true, 2]", "--memory: cell 0 is True, not a whole number"),
-    "a list with NaN": ("[NaN]", "--memory: cell 0 is nan, not a whole number"),
-    "an object": ('{"memory": [1]}', "--memory: cell 0 is {'memory': [1]}, not a whole number"),
-    "unequal lists": ("[[1, 2, 0], [1, 2]]", "the first has 3 cells, number 2 has 2"),
-    "a number among lists": ("[[1, 2, 0], 1]", "number 2 of the batch is 1, not a list"),
+    "a list of fractions": ("[1, 2.0]", "--memory: cell 1 is 2.0: the cells of a memory are whole numbers"),
+    "a list of words": ('[1, "2"]', "--memory: cell 1 is '2': the cells of a memory are whole numbers"),
+    "a list with true": ("[true, 2]", "--memory: cell 0 is True: the cells of a memory are whole numbers"),
+    "a list with NaN": ("[NaN]", "--memory: cell 0 is nan: the cells of a memory are whole numbers"),
+    "an object": ('{"memory": [1]}', "--memory: cell 0 is {'memory': [1]}: the cells of a memory are whole numbers"),
+    "unequal lists": ("[[1, 2, 0], [1, 2]]", "the first has 3 cells, memory 2 has 2"),
+    "a number among lists": ("[[1, 2, 0], 1]", "memory 2 of the batch is 1: give a list"),
     "a fraction in a batch": ("[[1, 2, 0], [1, 0.5, 0]]", "cell 1 of memory 2 is 0.5"),
     "no file": ("@", "--memory @ names no file"),
     "a missing file": ("@nothing.txt", "--memory @nothing.txt: there is no such file"),
@@ -224,7 +224,7 @@ def test_a_program_that_is_none_is_refused(call, tmp_path):
     (tmp_path / "bad.nram").write_text("nram program 1\nregisters: r1\nalways:\n  o1 = JUMP(r9)\n")
     outcome = call("run", tmp_path / "bad.nram", "--memory", MEMORY)
     assert (outcome.status, outcome.out) == (2, "")
-    assert "line 4: 'JUMP' is no module" in outcome.err and "line 4: 'r9' is not a register" in outcome.err
+    assert "line 4: 'JUMP' is not a module" in outcome.err and "line 4: 'r9' is not a register" in outcome.err
     outcome = call("run", "no-such-program", "--memory", MEMORY)
     assert outcome.status == 2 and "there is no program 'no-such-program'" in outcome.err
 

@@ -61,8 +61,8 @@ def test_a_program_is_read_where_its_module_is_known_and_nowhere_else(tmp_path, 
     words = ["run", str(path), "--memory", "5 0 0 0 0 0", "--json"]
     assert main(words) == 2
     told = capsys.readouterr().err
-    assert "'HALVE' is no module: they are READ" in told and "name its file (--module path/to/module.py)" in told
-    with pytest.raises(ProgramError, match="'HALVE', which is no module: if it is one of one's own, name its file"):
+    assert "'HALVE' is not a module: they are READ" in told and "name its file (--module path/to/module.py)" in told
+    with pytest.raises(ProgramError, match="'HALVE', which is not a module: if it is user-defined, name its file"):
         from nram.programs.files import from_json
 
         from_json(

@@ -1,4 +1,4 @@
-"""What is no program is refused when it is made, and every problem is named."""
+"""An invalid program is refused when it is made, and every problem is named."""
 
 import itertools
 from dataclasses import replace
@@ -52,69 +52,83 @@ ROWS = {
     "a state that does not exist": ({"next_state": 2}, "it goes on in state 2, which does not exist"),
     "a negative state": ({"next_state": -1}, "it goes on in state -1"),
     "too many operations": ({"operations": (Operation("ZERO"),) * 1025}, "it has 1025 operations"),
-    "conditions of another type": ({"when": (0, None)}, "a condition is 0"),
-    "conditions in a list": ({"when": [None, None]}, "when is [None, None], not of type tuple"),
-    "a new value of another type": ({"registers": (0, Register(1))}, "a new value is 0"),
-    "new values in a list": ({"registers": list(KEEP)}, "registers is [Register(index=0), Register(index=1)]"),
-    "an operation of another type": ({"operations": ("ZERO",)}, "an operation is 'ZERO', not of type Operation"),
-    "no operations at all": ({"operations": None}, "operations is None"),
-    "a module of another type": ({"operations": (Operation(7),)}, "a module is 7"),  # pyright: ignore
-    "arguments in a list": ({"operations": (Operation("INC", [Register(0)]),)}, "the arguments is [Register"),  # pyright: ignore
-    "an argument of another type": ({"operations": (Operation("INC", ("r1",)),)}, "an argument is 'r1'"),  # pyright: ignore
-    "a wire's number of another type": ({"registers": (Register("0"), Register(1))}, "wire's number is '0'"),  # pyright: ignore
-    "a truth value for a number": ({"registers": (Constant(True), Register(1))}, "a wire's number is True"),
-    "halt of another type": ({"halt": 1}, "halt is 1, not of type bool"),
-    "a next state of another type": ({"next_state": "1"}, "the next state is '1'"),
-    "a truth value for a state": ({"next_state": True}, "the next state is True"),
 }
 
 
 @pytest.mark.parametrize("case", ROWS)
-def test_a_wrong_row_is_named_with_its_place(case):
+def test_a_wrong_row_is_named_with_its_state_and_row(case):
     change, words = ROWS[case]
     (problem,) = problems_of(**with_row(**change))
     assert problem.startswith("state 1, row 2: ") and words in problem
+
+
+TYPES = {
+    "conditions of another type": ({"when": (0, None)}, "when[0] is 0, not of type bool or None"),
+    "conditions in a list": ({"when": [None, None]}, "when is [None, None], not of type tuple"),
+    "a new value of another type": ({"registers": (0, Register(1))}, "registers[0] is 0"),
+    "new values in a list": ({"registers": list(KEEP)}, "registers is [Register(index=0), Register(index=1)]"),
+    "an operation of another type": ({"operations": ("ZERO",)}, "operations[0] is 'ZERO', not of type Operation"),
+    "no operations at all": ({"operations": None}, "operations is None"),
+    "a module of another type": ({"operations": (Operation(7),)}, "operations[0].module is 7"),  # pyright: ignore
+    "arguments in a list": ({"operations": (Operation("INC", [Register(0)]),)}, "operations[0].arguments is [Register"),  # pyright: ignore
+    "an argument of another type": ({"operations": (Operation("INC", ("r1",)),)}, "operations[0].arguments[0] is 'r1'"),  # pyright: ignore
+    "a wire's index of another type": ({"registers": (Register("0"), Register(1))}, "registers[0].index is '0'"),  # pyright: ignore
+    "a truth value for a number": ({"registers": (Constant(True), Register(1))}, "registers[0].value is True"),
+    "halt of another type": ({"halt": 1}, "halt is 1, not of type bool"),
+    "a next state of another type": ({"next_state": "1"}, "next_state is '1'"),
+    "a truth value for a state": ({"next_state": True}, "next_state is True"),
+}
+
+
+@pytest.mark.parametrize("case", TYPES)
+def test_a_part_of_another_type_is_named_with_its_path(case):
+    change, words = TYPES[case]
+    (problem,) = problems_of(**with_row(**change))
+    assert problem.startswith(f"states[1][1].{words}")
 
 
 WHOLE = {
     "no registers": ({"registers": ()}, "it has 0 registers"),
     "too many registers": ({"registers": tuple(f"r{i}" for i in range(17))}, "it has 17 registers"),
     "registers in a list": ({"registers": ["r1", "r2"]}, "registers is ['r1', 'r2'], not of type tuple"),
-    "a register without a name": ({"registers": ("r1", "")}, "'' is no name for a register"),
-    "a register's name of another type": ({"registers": ("r1", 2)}, "the name of a register is 2"),
+    "a register without a name": ({"registers": ("r1", "")}, "'' is not a valid register name"),
+    "a register's name of another type": ({"registers": ("r1", 2)}, "registers[1] is 2"),
     "two registers of one name": ({"registers": ("r1", "r1")}, "two registers have the name 'r1'"),
-    "a register called like a module": ({"registers": ("r1", "add")}, "'add' is no name"),
-    "a register called like a keyword": ({"registers": ("r1", "when")}, "'when' is no name"),
-    "a register called like an output": ({"registers": ("r1", "o12")}, "'o12' is no name"),
-    "a register called by a foreign digit": ({"registers": ("r1", "r٣")}, "is no name"),
+    "a register called like a module": ({"registers": ("r1", "add")}, "'add' is not a valid register name"),
+    "a register called like a keyword": ({"registers": ("r1", "when")}, "'when' is not a valid register name"),
+    "a register called like an output": ({"registers": ("r1", "o12")}, "'o12' is not a valid register name"),
+    "a register called by a foreign digit": ({"registers": ("r1", "r٣")}, "is not a valid register name"),
     "no states": ({"states": ()}, "it has 0 states"),
     "too many states": ({"states": ((GOOD_ROW,),) * 1025}, "it has 1025 states"),
     "states in a list": ({"states": [(GOOD_ROW,)]}, "states is"),
-    "rows in a list": ({"states": ([GOOD_ROW],)}, "state 0 is"),
-    "a row of another type": ({"states": ((None,),)}, "state 0, row 1 is None, not of type Row"),
+    "rows in a list": ({"states": ([GOOD_ROW],)}, "states[0] is"),
+    "a row of another type": ({"states": ((None,),)}, "states[0][0] is None, not of type Row"),
     "a state without rows": ({"states": ((),)}, "state 0: no row applies when r1 = 0, r2 = 0"),
-    "a name of two lines": ({"name": "a\nb"}, r"'a\nb' is no name for a program"),
-    "a name with spaces around": ({"name": " a"}, "' a' is no name for a program"),
-    "no name": ({"name": ""}, "'' is no name for a program"),
-    "a name of another type": ({"name": None}, "the name is None"),
-    "a task of two lines": ({"task": "a\u2028b"}, "is no name for a task"),
-    "a task of another type": ({"task": 1}, "the task is 1, not of type str or None"),
+    "a name of two lines": ({"name": "a\nb"}, r"'a\nb' is not a valid program name"),
+    "a name with spaces around": ({"name": " a"}, "' a' is not a valid program name"),
+    "no name": ({"name": ""}, "'' is not a valid program name"),
+    "a name of another type": ({"name": None}, "name is None"),
+    "a task of two lines": ({"task": "a\u2028b"}, "is not a valid task name"),
+    "a task of another type": ({"task": 1}, "task is 1, not of type str or None"),
     "an unknown origin": ({"origin": "found"}, "origin 'found' is unknown"),
-    "an origin of another type": ({"origin": None}, "the origin is None"),
+    "an origin of another type": ({"origin": None}, "origin is None"),
     "a negative limit": ({"limit": StepLimit(-1, 0)}, "the limit T(n) has a part"),
     "a limit of ten digits": ({"limit": StepLimit(0, 10**9)}, "the limit T(n) has a part"),
-    "a limit of another type": ({"limit": 6}, "the limit is 6"),
-    "a limit with a fraction": ({"limit": StepLimit(2, 1.5)}, "the limit's constant is 1.5"),  # pyright: ignore
-    "a limit that is needed and not there": ({"needs_limit": True}, "none is given"),
+    "a limit of another type": ({"limit": 6}, "limit is 6"),
+    "a limit with a fraction": ({"limit": StepLimit(2, 1.5)}, "limit.constant is 1.5"),  # pyright: ignore
+    "a limit that is needed and not there": ({"needs_limit": True}, "it needs its limit T(n), but has none"),
     "needs_limit of another type": ({"needs_limit": 0}, "needs_limit is 0"),
     "made as an object": ({"made": {"a": "b"}}, "made is {'a': 'b'}, not of type tuple"),
-    "made without pairs": ({"made": (("a",),)}, "'made' has ('a',), which is no pair"),
-    "made of other types": ({"made": (("a", 1),)}, "a part of 'made' is 1"),
+    "made without pairs": ({"made": (("a",),)}, "made[0] is ('a',), not of type tuple[str, str]"),
+    "made of other types": ({"made": (("a", 1),)}, "made[0][1] is 1"),
     "made with a colon": ({"made": (("a:b", "c"),)}, "'made' has the pair 'a:b', 'c'"),
     "made with an empty value": ({"made": (("a", ""),)}, "'made' has the pair 'a', ''"),
     "made twice": ({"made": (("a", "b"), ("a", "c"))}, "'made' has 'a' twice"),
-    "evidence of another type": ({"verified": ("yes",)}, "an entry of verified is 'yes'"),
-    "evidence of another program": ({"verified": (replace(EVIDENCE, fingerprint="00"),)}, "shown of another program"),
+    "evidence of another type": ({"verified": ("yes",)}, "verified[0] is 'yes'"),
+    "evidence of another program": (
+        {"verified": (replace(EVIDENCE, fingerprint="00"),)},
+        "its evidence belongs to another program",
+    ),
 }
 
 
@@ -127,13 +141,13 @@ def test_a_wrong_whole_is_named(case):
 
 PROOFS = {
     "method": ("guess", "the method 'guess'"),
-    "task": ("my task", "'my task' is no name of a task"),
+    "task": ("my task", "'my task' is not a valid task name"),
     "complexity": ((5, 1), "complexity is (5, 1)"),
     "extra_memory": ((0, 1, 2), "extra_memory is (0, 1, 2)"),
     "instances": (-1, "instances is -1"),
     "limits": (("T", "2 T"), "limits is ('T', '2 T')"),
     "halts": (None, "halts is None"),
-    "fingerprint": ([], "the fingerprint is []"),
+    "fingerprint": ([], "fingerprint is []"),
 }
 
 
@@ -141,9 +155,9 @@ PROOFS = {
 def test_wrong_evidence_is_named_with_its_number(part):
     value, words = PROOFS[part]
     (problem,) = problems_of(verified=(EVIDENCE, replace(EVIDENCE, **{part: value})))
-    assert problem.startswith("verified, entry 2: ") and words in problem
+    assert problem.startswith(("verified, entry 2: ", f"verified[1].{part} is")) and words in problem
     (problem,) = problems_of(verified=(replace(EVIDENCE, **{part: 7.5}),))
-    assert problem.startswith("verified, entry 1: ") and "7.5" in problem
+    assert problem.startswith(f"verified[0].{part} is 7.5")
 
 
 def test_all_problems_are_named_at_once():

@@ -99,8 +99,8 @@ def test_other_words_are_no_limits(text):
 
 
 WRONG_LINES = {
-    "an unknown module": ("o1 = JUMP(r1)", "'JUMP' is no module: they are READ"),
-    "a module in small letters": ("o1 = read(r1)", "'read' is no module"),
+    "an unknown module": ("o1 = JUMP(r1)", "'JUMP' is not a module: they are READ"),
+    "a module in small letters": ("o1 = read(r1)", "'read' is not a module"),
     "too few arguments": ("o1 = ADD(r1)", "ADD takes 2 arguments, not 1"),
     "too many arguments": ("o1 = INC(r1, r2)", "INC takes 1 arguments, not 2"),
     "an argument that is missing": ("o1 = ADD(r1,)", "'' is not a register"),
@@ -108,20 +108,20 @@ WRONG_LINES = {
     "its own output": ("o1 = INC(o1)", "'o1' is not a register, not an output before this line"),
     "a number that is no constant": ("r1 := 3", "'3' is not a register"),
     "a foreign digit": ("r1 := ٢", "'٢' is not a register"),
-    "a constant by its module": ("r1 := ONE", "'ONE' as a value is written 1"),
+    "a constant by its module": ("r1 := ONE", "write the value 'ONE' as 1"),
     "an output called like a register": ("r1 = INC(r1)", "'r1' is a register: set it by 'r1 := ...'"),
-    "an output called like a keyword": ("halt = INC(r1)", "'halt' has a meaning of its own"),
-    "an output called like a number": ("1 = INC(r1)", "'1' has a meaning of its own"),
+    "an output called like a keyword": ("halt = INC(r1)", "'halt' already means something else"),
+    "an output called like a number": ("1 = INC(r1)", "'1' already means something else"),
     "a register that does not exist": ("r3 := 1", "there is no register 'r3'"),
     "a register set twice": ("r1, r1 := 1, 2", "r1 is set twice"),
     "more registers than values": ("r1, r2 := 1", "2 registers and 1 values"),
     "a state that does not exist": ("next 1", "there is no state 1"),
-    "a state called by a foreign digit": ("next ٠", "is none of"),
-    "a state of too many digits": ("next 1234567890", "is none of"),
-    "a line that is nothing": ("jump!", "'jump!' is none of"),
-    "a half line": ("o1 = ADD(r1", "is none of"),
-    "two operations in one line": ("o1 = INC(r1) o2 = INC(r1)", "is none of"),
-    "a condition that is none": ("when r1 = 1:", "'r1 = 1' is no condition"),
+    "a state called by a foreign digit": ("next ٠", "is not one of"),
+    "a state of too many digits": ("next 1234567890", "is not one of"),
+    "a line that is nothing": ("jump!", "'jump!' is not one of"),
+    "a half line": ("o1 = ADD(r1", "is not one of"),
+    "two operations in one line": ("o1 = INC(r1) o2 = INC(r1)", "is not one of"),
+    "a condition that is none": ("when r1 = 1:", "'r1 = 1' is not a condition"),
     "a condition on nothing": ("when r3 = 0:", "there is no register 'r3'"),
     "two conditions on one register": ("when r1 = 0, r1 > 0:", "there are two conditions on r1"),
     "states out of order": ("state 2:", "state 2 stands where state 1 should"),
@@ -145,7 +145,7 @@ def test_what_stands_twice_or_in_the_wrong_place_is_named():
 WRONG_HEADS = {
     "nothing": ("", ["the first line must be 'nram program 1'"]),
     "something else": ("copy\n", ["the first line must be"]),
-    "another version": ("nram program 2\nregisters: ?", ["it is of version 2, and this nram reads version 1"]),
+    "another version": ("nram program 2\nregisters: ?", ["it has version 2, and this nram reads version 1"]),
     "no registers": ("nram program 1\nname: x\n", ["there is no line 'registers: r1 r2 ...'"]),
     "an empty list of registers": ("nram program 1\nregisters:\n", ["it has 0 registers"]),
     "too many registers": ("nram program 1\nregisters: " + "r " * 17, ["it has 17 registers"]),
@@ -156,7 +156,7 @@ WRONG_HEADS = {
     ),
     "no key": (
         "nram program 1\nalways:\nhalt",
-        ["line 2: 'always' is unknown", "line 3: 'halt' is", "there is no"],
+        ["line 2: 'always' is unknown", "line 3: 'halt' should be", "there is no"],
     ),
     "a key given twice": ("nram program 1\nname: a\nname: b", ["line 3: 'name' is given twice", "there is no line"]),
     "a limit that is none": ("nram program 1\nlimit: soon", ["there is no line", "limit: 'soon' should be like"]),
@@ -174,7 +174,7 @@ def test_a_wrong_header_is_named(case):
 def test_what_only_shows_in_the_whole_is_named_with_the_rest():
     text = "nram program 1\norigin: found\nregisters: r1 r1 add\nwhen r1 = 0:\n o1 = JUMP(r1)\n next 3\n"
     problems = problems_of(text)
-    beginnings = ["line 5: 'JUMP'", "line 6: there is no state 3", "origin 'found'", "'add' is no name"]
+    beginnings = ["line 5: 'JUMP'", "line 6: there is no state 3", "origin 'found'", "'add' is not a valid"]
     beginnings += ["two registers have the name 'r1'", "state 0: no row applies when r1 > 0, r1 = 0, add = 0"]
     assert [p[: len(b)] for p, b in zip(problems, beginnings, strict=True)] == beginnings
 
@@ -186,7 +186,7 @@ def test_evidence_of_another_program_is_refused():
     (evidence,) = from_text(text).verified
     assert (evidence.complexity, evidence.extra_memory, evidence.instances) == ((1, 3), (0, 2), 12)
     (problem,) = problems_of(text.replace("counter := 1", "counter := 2"))
-    assert "verified was shown of another program" in problem and "nram verify" in problem
+    assert "its evidence belongs to another program" in problem and "nram verify" in problem
 
 
 @pytest.mark.parametrize("line", ["x", "when ,,,:", "always:", "o1 = ZERO()", "r1 := 9", "state 0:", "# x"])

@@ -21,7 +21,7 @@ from llvmlite import binding
 from nram.programs.interpret import interpret
 from nram.programs.ir import Program
 from nram.programs.native.jit import CompiledProgram
-from nram.programs.simplify.specialise import visited_places
+from nram.programs.simplify.specialise import visited_situations
 from nram.search.instances import Pool, task_pool
 from nram.search.kernel import NOT_HALTING, _mutate, compile_row, judge, random_genes, run_chain
 from nram.search.structure import Structure
@@ -171,7 +171,7 @@ def row_meaning(structure: Structure, genes: np.ndarray) -> tuple[bytes, bool, b
 
 def visited_rows(program: Program, instances: Sequence[Instance]) -> list[int]:
     """The numbers of the table's rows through which the runs go."""
-    places = set().union(*(visited_places(program, instance, instance.steps) for instance in instances))
+    places = set().union(*(visited_situations(program, instance, instance.steps) for instance in instances))
     registers = len(program.registers)
     return sorted((state << registers) + sum(zero << r for r, zero in enumerate(flags)) for state, flags in places)
 

@@ -7,12 +7,12 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from nram.errors import UsageError
 from nram.programs.ir import shown
+from nram.programs.memory import check_lists
 
 HELP = (
     "numbers separated by spaces or commas, a JSON list of them, @FILE (text, JSON or .npy) or - for standard input; "
@@ -89,24 +89,7 @@ def _from_json(text: str, where: str) -> list:
         value = [value]
     if all(isinstance(one, dict) and "input" in one for one in value):  # instances
         value = [one["input"] for one in value]
-    if not value:
-        raise UsageError(f"{where}: the memory is empty: give its cells")
-    if not any(isinstance(one, list) for one in value):
-        _check_cells(value, where, "")
-        return value
-    for number, row in enumerate(value):
-        if not isinstance(row, list):
-            raise UsageError(f"{where}: number {number + 1} of the batch is {shown(row)}, not a list")
-        _check_cells(row, where, f" of memory {number + 1}")
-        if len(row) != len(value[0]):
-            raise UsageError(
-                f"{where}: the memories of a batch must be of one size: the first has {len(value[0])} cells, "
-                f"number {number + 1} has {len(row)}; pad them with zeros or run them one by one"
-            )
-    return value
-
-
-def _check_cells(cells: list[Any], where: str, which: str) -> None:
-    for place, cell in enumerate(cells):
-        if type(cell) is not int:
-            raise UsageError(f"{where}: cell {place}{which} is {shown(cell)}, not a whole number")
+    try:
+        return check_lists(value)
+    except UsageError as error:
+        raise UsageError(f"{where}: {error}") from None

@@ -21,8 +21,8 @@ from nram.files import write_atomically
 from nram.limits import wrong_cells
 from nram.programs import Program, Result
 from nram.programs.execute import check_max_steps, execute
+from nram.programs.library import task_of
 from nram.programs.memory import prepare_memory
-from nram.programs.task_of import task_of
 from nram.programs.text import limit_to_text
 from nram.tasks.base import Instance
 

@@ -18,9 +18,8 @@ from nram.errors import UsageError
 from nram.files import write_atomically
 from nram.pictures.trace_html import trace_to_html
 from nram.pictures.traces import record_trace, trace_to_json, trace_to_latex, trace_to_text
-from nram.programs.library import find_entry, zoo_weights
+from nram.programs.library import find_entry, task_of, zoo_weights
 from nram.programs.memory import prepare_memory
-from nram.programs.task_of import task_of
 from nram.runtime import prepare_devices
 from nram.tasks import get_task
 from nram.training.run_folder import RunFolder, load_weights, read_config

@@ -22,7 +22,7 @@ from nram.machine import Controller
 from nram.programs.extract.table import extract_table
 from nram.programs.ir import Program
 from nram.programs.simplify import simplify
-from nram.programs.simplify.specialise import visited_places
+from nram.programs.simplify.specialise import visited_situations
 from nram.runtime import Device, device_name
 from nram.tasks.base import Task
 from nram.training.checkpoint import load_arrays, read_description
@@ -160,7 +160,7 @@ def _simplified(raw: Program, parts: Parts, how: tuple[tuple[str, str], ...]) ->
     """For the inputs learned from, if that costs nothing on the others; otherwise the same on every memory."""
     simple = simplify(raw)
     limits = ((one.instance, max(example_limits(one.instance.steps, one.cells))) for one in parts.training)
-    places: set[Any] = set().union(*(visited_places(simple, instance, limit) for instance, limit in limits))
+    places: set[Any] = set().union(*(visited_situations(simple, instance, limit) for instance, limit in limits))
     shorter = simplify(simple, visited=places)
     whole, short = (Candidate(program, judge(program, parts), how) for program in (simple, shorter))
     if short.merit >= whole.merit:

@@ -154,8 +154,7 @@ def record_trace(
     start = tuple(cells.tolist())
     machine = Machine(program, start)  # `trace` would copy the memory at every step
     steps: list[TracedStep] = []
-    halted = False
-    while not halted and len(steps) < limit:
+    while not machine.halted and len(steps) < limit:
         if len(steps) == MAX_STEPS:
             raise UsageError(
                 f"the run has not ended after {MAX_STEPS} steps, the most that a trace can hold: "
@@ -163,11 +162,9 @@ def record_trace(
             )
         row = machine.choose()
         before = tuple(machine.registers), machine.state, machine.row
-        reads, writes = _accesses(row, *machine.compute(row))
+        reads, writes = _accesses(row, *machine.compute(row)[:2])
         steps.append(TracedStep(len(steps) + 1, *before, reads, writes))
-        halted = row.halt
-    ending = Ending(machine.memory, machine.registers, len(steps), halted)
-    return Trace(program, start, tuple(steps), ending, limit, instance)
+    return Trace(program, start, tuple(steps), machine.ending(), limit, instance)
 
 
 def _accesses(

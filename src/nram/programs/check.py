@@ -1,133 +1,109 @@
-"""What makes a program well-formed. `Program` asks when it is made; every problem is named, with its place."""
+"""What makes a program valid. `Program` checks itself when it is made; every problem is reported, with its location."""
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any, get_args
+from collections.abc import Callable, Sequence
+from dataclasses import is_dataclass
+from functools import cache
+from types import UnionType
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from nram.extensions.modules import find_module
-from nram.limits import StepLimit
-from nram.programs.ir import (
-    MAX_INSTANCES,
-    MAX_OPERATIONS,
-    MAX_REGISTERS,
-    MAX_ROWS,
-    MAX_SIZE,
-    MAX_STATES,
-    MAX_TOTAL_OPERATIONS,
-    METHODS,
-    ORIGINS,
-    Constant,
-    Evidence,
-    Operation,
-    Output,
-    Program,
-    Register,
-    Row,
-    Value,
-    describe,
-    is_name,
-    is_plain,
-    shown,
-)
+from nram.programs import ir
+from nram.programs.ir import Conditions, Constant, Evidence, Flags, Output, Program, Register, Row, Value, shown
 
-VALUES = get_args(Value)
 MAX_ENTRIES = 1000  # of 'made' and of 'verified'
 MAX_LIMITS = 20
-MAKE_KNOWN = "if it is one of one's own, name its file (--module path/to/module.py) or install its package"
+MAKE_KNOWN = "if it is user-defined, name its file (--module path/to/module.py) or install its package"
 
 
 def find_problems(program: Program) -> list[str]:
-    """Everything that is wrong with a program, in words; empty if nothing is."""
-    problems = _wrong_types(program)
+    """Everything that is wrong with a program, in words; empty if it is valid."""
+    problems: list[str] = []
+    _check_type(program, _shape(Program), (), problems)
     if problems:
         return problems
     problems = _header_problems(program)
     count = len(program.registers)
-    if not 1 <= count <= MAX_REGISTERS:
-        return [*problems, f"it has {count} registers: there must be 1 to {MAX_REGISTERS}"]
+    if not 1 <= count <= ir.MAX_REGISTERS:
+        return [*problems, f"it has {count} registers: there must be 1 to {ir.MAX_REGISTERS}"]
     problems += _register_problems(program.registers)
-    if not 1 <= len(program.states) <= MAX_STATES:
-        return [*problems, f"it has {len(program.states)} states: there must be 1 to {MAX_STATES}"]
-    if program.rows > MAX_ROWS:
-        return [*problems, f"it has {program.rows} rows: there may be {MAX_ROWS}"]
-    if program.operations > MAX_TOTAL_OPERATIONS:
-        return [*problems, f"it has {program.operations} operations: there may be {MAX_TOTAL_OPERATIONS}"]
-    for number, rows in enumerate(program.states):
-        for place, row in enumerate(rows):
-            problems += [f"{_place(number, place)}: {problem}" for problem in _row_problems(program, row)]
+    if not 1 <= len(program.states) <= ir.MAX_STATES:
+        return [*problems, f"it has {len(program.states)} states: there must be 1 to {ir.MAX_STATES}"]
+    if program.rows > ir.MAX_ROWS:
+        return [*problems, f"it has {program.rows} rows: the most is {ir.MAX_ROWS}"]
+    if program.operations > ir.MAX_TOTAL_OPERATIONS:
+        return [*problems, f"it has {program.operations} operations: the most is {ir.MAX_TOTAL_OPERATIONS}"]
+    for state, rows in enumerate(program.states):
+        for index, row in enumerate(rows):
+            problems += [f"state {state}, row {index + 1}: {problem}" for problem in _row_problems(program, row)]
         if all(len(row.when) == count for row in rows):
             missed = _uncovered([row.when for row in rows], count)
             if missed is not None:
-                problems.append(f"state {number}: no row applies when {describe(program.registers, missed)}")
-    if not problems and program.verified:
-        problems = _stale_evidence(program)
-    return problems
+                problems.append(f"state {state}: no row applies when {ir.describe(program.registers, missed)}")
+    return problems or _stale_evidence(program)
 
 
 def _register_problems(names: Sequence[str]) -> list[str]:
-    """What is wrong with the names of registers."""
     problems = [
-        f"{shown(name)} is no name for a register: use a word of letters, digits and _ "
-        "that is no module, no keyword and not o1, o2, ..."
+        f"{shown(name)} is not a valid register name: use a word of letters, digits and _ "
+        "that is not a module, not a keyword and not o1, o2, ..."
         for name in names
-        if not is_name(name)
+        if not ir.is_name(name)
     ]
-    doubled = sorted({name for name in names if names.count(name) > 1})
-    return problems + [f"two registers have the name {shown(name)}" for name in doubled]
+    return problems + [f"two registers have the name {shown(name)}" for name in sorted(_repeated(names))]
+
+
+def _repeated(words: Sequence[str]) -> list[str]:
+    return [word for word, times in Counter(words).items() if times > 1]
 
 
 def _header_problems(program: Program) -> list[str]:
     problems = []
-    if not is_plain(program.name):
-        problems.append(f"{shown(program.name)} is no name for a program: use visible characters in one line")
-    if program.task is not None and not is_plain(program.task):
-        problems.append(f"{shown(program.task)} is no name for a task: use visible characters in one line")
+    for what, name in (("program", program.name), ("task", program.task)):
+        if name is not None and not ir.is_plain(name):
+            problems.append(f"{shown(name)} is not a valid {what} name: use visible characters on one line")
     for what, entries in (("made", program.made), ("verified", program.verified)):
         if len(entries) > MAX_ENTRIES:
-            return [*problems, f"'{what}' has {len(entries)} entries: there may be {MAX_ENTRIES}"]
+            return [*problems, f"'{what}' has {len(entries)} entries: the most is {MAX_ENTRIES}"]
     for key, value in program.made:
-        if not is_plain(key) or ":" in key or not is_plain(value):
+        if not ir.is_plain(key) or ":" in key or not ir.is_plain(value):
             problems.append(
-                f"'made' has the pair {shown(key)}, {shown(value)}: both must be visible characters in one line, "
+                f"'made' has the pair {shown(key)}, {shown(value)}: both must be visible characters on one line, "
                 "the first without ':'"
             )
-    doubled = [key for key, times in Counter(key for key, _ in program.made).items() if times > 1]
-    problems += [f"'made' has {shown(key)} twice: the second needs another name" for key in doubled]
-    if program.origin not in ORIGINS:
-        problems.append(f"origin {shown(program.origin)} is unknown: it is one of {', '.join(ORIGINS)}")
-    if program.limit is not None and not all(
-        0 <= part <= MAX_SIZE for part in (program.limit.per_item, program.limit.constant)
-    ):
-        problems.append(f"the limit T(n) has a part that does not lie in 0..{MAX_SIZE}")
-    if program.needs_limit and program.limit is None:
-        problems.append("it is said to need its limit T(n), and none is given: add the limit")
-    for number, evidence in enumerate(program.verified):
-        problems += [f"verified, entry {number + 1}: {problem}" for problem in _evidence_problems(evidence)]
+    repeated = _repeated([key for key, _ in program.made])
+    problems += [f"'made' has {shown(key)} twice: give the second another name" for key in repeated]
+    if program.origin not in ir.ORIGINS:
+        problems.append(f"origin {shown(program.origin)} is unknown: use one of {', '.join(ir.ORIGINS)}")
+    limit = program.limit
+    if limit is not None and not all(0 <= part <= ir.MAX_SIZE for part in (limit.per_item, limit.constant)):
+        problems.append(f"the limit T(n) has a part outside 0..{ir.MAX_SIZE}")
+    if program.needs_limit and limit is None:
+        problems.append("it needs its limit T(n), but has none: add the limit")
+    for index, evidence in enumerate(program.verified):
+        problems += [f"verified, entry {index + 1}: {problem}" for problem in _evidence_problems(evidence)]
     return problems
 
 
 def _evidence_problems(evidence: Evidence) -> list[str]:
     problems = []
-    if evidence.method not in METHODS:
-        problems.append(f"the method {shown(evidence.method)} is none of {', '.join(METHODS)}")
-    if not is_plain(evidence.task) or " " in evidence.task:
-        problems.append(f"{shown(evidence.task)} is no name of a task: use one word")
+    if evidence.method not in ir.METHODS:
+        problems.append(f"the method {shown(evidence.method)} is unknown: use one of {', '.join(ir.METHODS)}")
+    if not ir.is_plain(evidence.task) or " " in evidence.task:
+        problems.append(f"{shown(evidence.task)} is not a valid task name: use one word")
     for what, pair in (("complexity", evidence.complexity), ("extra_memory", evidence.extra_memory)):
-        if pair is not None and not (len(pair) == 2 and 0 <= pair[0] <= pair[1] <= MAX_SIZE):
-            problems.append(f"{what} is {shown(pair)}, not the smallest and the largest")
-    if evidence.instances is not None and not 0 <= evidence.instances <= MAX_INSTANCES:
-        problems.append(f"instances is {shown(evidence.instances)}, not a number of inputs")
+        if pair is not None and not 0 <= pair[0] <= pair[1] <= ir.MAX_SIZE:
+            problems.append(f"{what} is {shown(pair)}: give the smallest and the largest")
+    if evidence.instances is not None and not 0 <= evidence.instances <= ir.MAX_INSTANCES:
+        problems.append(f"instances is {shown(evidence.instances)}, which is not a count of inputs")
     known = [limit for limit in evidence.limits if re.fullmatch(r"[A-Za-z0-9+]{1,40}", limit)]
     if not 1 <= len(known) == len(evidence.limits) <= MAX_LIMITS:
         problems.append(f"limits is {shown(evidence.limits)}: name them like T, 2T, 20n+200 or every")
     return problems
-
-
-def _place(state: int, row: int) -> str:
-    return f"state {state}, row {row + 1}"
 
 
 def _row_problems(program: Program, row: Row) -> list[str]:
@@ -137,144 +113,162 @@ def _row_problems(program: Program, row: Row) -> list[str]:
         problems.append(f"it has {len(row.when)} conditions for {count} registers")
     if len(row.registers) != count:
         problems.append(f"it gives {len(row.registers)} new values for {count} registers")
-    if len(row.operations) > MAX_OPERATIONS:
-        problems.append(f"it has {len(row.operations)} operations: there may be {MAX_OPERATIONS}")
+    if len(row.operations) > ir.MAX_OPERATIONS:
+        problems.append(f"it has {len(row.operations)} operations: the most is {ir.MAX_OPERATIONS}")
     if not 0 <= row.next_state < len(program.states):
         problems.append(f"it goes on in state {shown(row.next_state)}, which does not exist")
-    for number, operation in enumerate(row.operations):
+    for index, operation in enumerate(row.operations):
         module = find_module(operation.module)
         if module is None:
-            problems.append(f"operation {number + 1} is {shown(operation.module)}, which is no module: {MAKE_KNOWN}")
+            problems.append(f"operation {index + 1} is {shown(operation.module)}, which is not a module: {MAKE_KNOWN}")
         elif len(operation.arguments) != module.arity:
-            problems.append(
-                f"operation {number + 1}: {operation.module} takes {module.arity} arguments, "
-                f"not {len(operation.arguments)}"
-            )
+            wanted, given = module.arity, len(operation.arguments)
+            problems.append(f"operation {index + 1}: {operation.module} takes {wanted} arguments, not {given}")
         for argument in operation.arguments:
-            problem = _value_problem(argument, count, number)
+            problem = _value_problem(argument, count, index)
             if problem:
-                problems.append(f"operation {number + 1}: {problem}")
-    for place, value in enumerate(row.registers[:count]):
+                problems.append(f"operation {index + 1}: {problem}")
+    for index, value in enumerate(row.registers[:count]):
         problem = _value_problem(value, count, len(row.operations))
         if problem:
-            problems.append(f"new value of {program.registers[place]}: {problem}")
+            problems.append(f"new value of {program.registers[index]}: {problem}")
     return problems
 
 
 def _value_problem(value: Value, registers: int, outputs: int) -> str | None:
     match value:
         case Register(index) if not 0 <= index < registers:
-            return f"a wire from register {shown(index + 1)}, and there are {registers}"
+            return f"a wire from register {shown(index + 1)}, but there are {registers}"
         case Output(index) if not 0 <= index < outputs:
-            return f"a wire from output {shown(index + 1)}, and no operation before has that number"
-        case Constant(number) if number not in (0, 1, 2):
-            return f"the constant {shown(number)}: only 0, 1 and 2 exist, larger ones are made by INC and ADD"
+            return f"a wire from output {shown(index + 1)}, which no earlier operation gives"
+        case Constant(literal) if literal not in (0, 1, 2):
+            return f"the constant {shown(literal)}: only 0, 1 and 2 exist; compute others by INC and ADD"
     return None
 
 
-def _uncovered(patterns: list[tuple[bool | None, ...]], count: int) -> tuple[bool, ...] | None:
-    """Flags to which no pattern applies, or None if there are none.
+def _uncovered(patterns: list[Conditions], count: int) -> Flags | None:
+    """Flags to which no pattern applies, or None if all flags are covered.
 
-    A set of flags is an integer with a bit for each of the 2^count cases (bit i of a case: register i is not 0), so
-    that the work grows with the number of patterns alone, however a hostile file arranges them.
+    A set of flags is an integer with a bit for each of the 2^count cases (bit i of a case: register i is not 0). So
+    the work grows with the number of patterns alone, however a hostile file arranges them.
     """
     covered, every = 0, (1 << (1 << count)) - 1
     for pattern in patterns:
         matching = 1
-        for place, zero in enumerate(pattern):
+        for register, zero in enumerate(pattern):
             if zero is None:
-                matching |= matching << (1 << place)
+                matching |= matching << (1 << register)
             elif not zero:
-                matching <<= 1 << place
+                matching <<= 1 << register
         covered |= matching
         if covered == every:
             return None
     missed = (~covered & (covered + 1)).bit_length() - 1  # the lowest case that is not covered
-    return tuple(not missed >> place & 1 for place in range(count))
+    return tuple(not missed >> register & 1 for register in range(count))
 
 
 def _stale_evidence(program: Program) -> list[str]:
+    if not program.verified:
+        return []
     stale = {evidence.fingerprint for evidence in program.verified} - {program.fingerprint}
     if not stale:
         return []
     return [
-        f"what is said to be verified was shown of another program ({shown(', '.join(sorted(stale)))}, this is "
-        f"{program.fingerprint}): remove those lines, then 'nram verify' shows it of this one"
+        f"its evidence belongs to another program ({shown(', '.join(sorted(stale)))}, this is {program.fingerprint}): "
+        "remove those lines, then run 'nram verify' on this program"
     ]
 
 
-class _Types:
-    """Collects parts that are not of the type they must have."""
+# ---- types
+
+
+class _Shape(NamedTuple):
+    """What an annotation allows."""
+
+    name: str
+    classes: frozenset[type]
+    entry: _Shape | None = None
+    """Of a tuple's entries."""
+    length: int | None = None
+    """Of a tuple, where it is fixed."""
+
+
+@cache
+def _shape(annotation: Any) -> _Shape:
+    arguments, origin = get_args(annotation), get_origin(annotation)
+    if origin is tuple:
+        length = None if arguments[-1] is Ellipsis else len(arguments)
+        name = str(annotation) if length else "tuple"
+        return _Shape(name, frozenset([tuple]), _shape(arguments[0]), length)
+    if origin in (Union, UnionType):
+        parts = [_shape(argument) for argument in arguments]
+        classes = frozenset().union(*(part.classes for part in parts))
+        return parts[0]._replace(name=" or ".join(part.name for part in parts), classes=classes)
+    kind = str if origin is Literal else annotation
+    return _Shape("None" if kind is type(None) else kind.__name__, frozenset([kind]))
+
+
+@cache
+def _parts(kind: type) -> tuple[tuple[str, _Shape], ...]:
+    """The fields of a dataclass; other types have none."""
+    return tuple((name, _shape(hint)) for name, hint in get_type_hints(kind).items()) if is_dataclass(kind) else ()
+
+
+def _check_type(value: Any, shape: _Shape, path: tuple[Any, ...], problems: list[str]) -> None:
+    """Note every part of a value that is not of its annotated type, with its path."""
+    kind = value.__class__
+    if kind not in shape.classes or (shape.length is not None and kind is tuple and len(value) != shape.length):
+        problems.append(f"{_in_python(path)} is {shown(value)}, not of type {shape.name}")
+    elif kind is tuple:
+        assert shape.entry is not None
+        for index, part in enumerate(value):
+            _check_type(part, shape.entry, (path, index), problems)
+    else:
+        for name, part in _parts(kind):
+            _check_type(getattr(value, name), part, (path, name), problems)
+
+
+def _in_python(path: tuple[Any, ...]) -> str:
+    """A path as Python code, without the program itself: states[1][0].halt."""
+    words = ""
+    while path:
+        path, part = path
+        words = (f"[{part}]" if isinstance(part, int) else f".{part}") + words
+    return words.removeprefix(".")
+
+
+# ---- for the readers of both forms
+
+
+class Enough(Exception):
+    """Reading stops: the rest cannot be read, or there are too many problems already."""
+
+
+class Reader:
+    """Collects problems while a program is read. Invalid parts are replaced by valid ones, to check the rest too."""
 
     def __init__(self) -> None:
         self.problems: list[str] = []
 
-    def check(self, value: Any, kind: type | tuple[type, ...], what: str, where: str = "") -> bool:
-        if isinstance(value, kind) and not (kind is int and isinstance(value, bool)):
-            return True
-        kinds = kind if isinstance(kind, tuple) else (kind,)
-        wanted = " or ".join("None" if one is type(None) else one.__name__ for one in kinds)
-        self.problems.append(f"{where}{what} is {shown(value)}, not of type {wanted}")
-        return False
+    def wrong(self, problem: str) -> None:
+        self.problems.append(problem)
+        if len(self.problems) >= ir.MAX_PROBLEMS:
+            raise Enough
 
-    def check_all(self, values: Any, kind: type | tuple[type, ...], what: str, one: str, where: str = "") -> bool:
-        """A tuple of values of one kind."""
-        if not self.check(values, tuple, what, where):
-            return False
-        return not [value for value in values if not self.check(value, kind, one, where)]
+    def build(self, verified: Sequence[Evidence], **parts: Any) -> Program:
+        """The program of these parts, if nothing was wrong."""
+        try:
+            # Evidence says nothing about a program whose parts were replaced.
+            program = Program(verified=() if self.problems else tuple(verified), **parts)
+        except ir.ProgramError as error:
+            self.problems += error.problems
+        else:
+            if not self.problems:
+                return program
+        raise Enough
 
-
-def _wrong_types(program: Program) -> list[str]:
-    """Parts that are not of the type they must have: later checks rely on it."""
-    types = _Types()
-    types.check_all(program.registers, str, "registers", "the name of a register")
-    types.check(program.name, str, "the name")
-    types.check(program.task, (str, type(None)), "the task")
-    types.check(program.origin, str, "the origin")
-    types.check(program.needs_limit, bool, "needs_limit")
-    if types.check(program.limit, (StepLimit, type(None)), "the limit") and program.limit is not None:
-        types.check(program.limit.per_item, int, "the limit's share of n")
-        types.check(program.limit.constant, int, "the limit's constant")
-    if types.check(program.made, tuple, "made"):
-        for pair in program.made:
-            if types.check_all(pair, str, "a pair of 'made'", "a part of 'made'") and len(pair) != 2:
-                types.problems.append(f"'made' has {shown(pair)}, which is no pair")
-    if types.check_all(program.verified, Evidence, "verified", "an entry of verified"):
-        for number, evidence in enumerate(program.verified):
-            _check_evidence(types, evidence, f"verified, entry {number + 1}: ")
-    if types.check(program.states, tuple, "states"):
-        for number, rows in enumerate(program.states):
-            if types.check(rows, tuple, f"state {number}"):
-                for place, row in enumerate(rows):
-                    if types.check(row, Row, _place(number, place)):
-                        _check_row(types, row, f"{_place(number, place)}: ")
-    return types.problems
-
-
-def _check_evidence(types: _Types, evidence: Evidence, where: str) -> None:
-    types.check(evidence.method, str, "the method", where)
-    types.check(evidence.task, str, "the task", where)
-    types.check_all(evidence.complexity, int, "complexity", "a part of complexity", where)
-    if evidence.extra_memory is not None:
-        types.check_all(evidence.extra_memory, int, "extra_memory", "a part of extra_memory", where)
-    if evidence.instances is not None:
-        types.check(evidence.instances, int, "instances", where)
-    types.check_all(evidence.limits, str, "limits", "a limit", where)
-    types.check(evidence.halts, bool, "halts", where)
-    types.check(evidence.fingerprint, str, "the fingerprint", where)
-
-
-def _check_row(types: _Types, row: Row, where: str) -> None:
-    types.check_all(row.when, (bool, type(None)), "when", "a condition", where)
-    types.check(row.halt, bool, "halt", where)
-    types.check(row.next_state, int, "the next state", where)
-    values: list[Value] = []
-    if types.check_all(row.registers, VALUES, "registers", "a new value", where):
-        values += row.registers
-    if types.check_all(row.operations, Operation, "operations", "an operation", where):
-        for operation in row.operations:
-            types.check(operation.module, str, "a module", where)
-            if types.check_all(operation.arguments, VALUES, "the arguments", "an argument", where):
-                values += operation.arguments
-    for value in values:
-        types.check(value.value if isinstance(value, Constant) else value.index, int, "a wire's number", where)
+    def result(self, read: Callable[[], Program], where: str) -> Program:
+        """What `read` gives; a ProgramError with all problems if it gives up."""
+        with contextlib.suppress(Enough):
+            return read()
+        raise ir.ProgramError(self.problems, where)

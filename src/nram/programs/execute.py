@@ -1,4 +1,4 @@
-"""Running a program on what a user hands in, by the engine that suits it."""
+"""Running a program on a user's memory, with the engine that suits it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ ENGINES = ("auto", "native", "python")
 
 @dataclass(frozen=True)
 class Result:
-    """How a run ended. For a batch, every part has one entry for each memory."""
+    """How a run ended. For a batch, every field has one entry for each memory."""
 
     memory: Any
-    """A list, or an array where one was given: of the same type, or of int32 if that cannot hold M - 1."""
+    """A list; or, if an array was given, an array of the same type (of int32 if that type cannot hold M - 1)."""
     registers: Any
     steps: Any
     halted: Any
@@ -53,7 +53,7 @@ def execute(
 
 
 def engine_for(program: Program, engine: str) -> Literal["native", "python"]:
-    """The engine that this word means: 'auto' is native code, where all modules of the program can be emitted."""
+    """The engine to use: 'auto' means native code if all modules of the program can be emitted."""
     match engine:
         case "native" | "python":
             return engine
@@ -63,7 +63,7 @@ def engine_for(program: Program, engine: str) -> Literal["native", "python"]:
 
 
 def check_max_steps(max_steps: int | None, size: int) -> int:
-    """The step limit of a run, the default if none was given."""
+    """The step limit of a run, checked; the default if none is given."""
     if max_steps is None:
         return default_max_steps(size)
     if isinstance(max_steps, bool) or not isinstance(max_steps, (int, np.integer)) or max_steps < 0:

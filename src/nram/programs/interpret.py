@@ -1,16 +1,17 @@
-"""The reference interpreter: a program on Python integers, one step after another, as the definition reads."""
+"""The reference interpreter: it runs a program on Python integers, step by step, as the definition says."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from nram.programs.ir import MODULES, Constant, Operation, Output, Program, Register, Row, Value
+from nram.modules import Module
+from nram.programs.ir import Flags, Performed, Program, Row, carry_out
 
 
 @dataclass(frozen=True)
 class Step:
-    """What happened in one timestep. Memory and registers are those at its beginning, as in the paper's tables."""
+    """What happened in one timestep. Memory and registers are those at its start, as in the paper's tables."""
 
     number: int
     """From 1."""
@@ -18,9 +19,9 @@ class Step:
     registers: list[int]
     state: int
     row: int
-    """Which of the state's rows was carried out."""
+    """The index of the row that was carried out, among those of the state."""
     arguments: list[list[int]]
-    """Of each operation of that row."""
+    """For each operation of that row."""
     outputs: list[int]
 
 
@@ -37,33 +38,24 @@ class Ending:
 def interpret(program: Program, memory: Sequence[int], max_steps: int) -> Ending:
     """Run until the program halts, at most `max_steps` steps. The memory is one of `prepare_memory`."""
     machine = Machine(program, memory)
-    halted = False
-    steps = 0
-    while not halted and steps < max_steps:
-        row = machine.choose()
-        machine.compute(row)
-        halted = row.halt
-        steps += 1
-    return Ending(machine.memory, machine.registers, steps, halted)
+    while not machine.halted and machine.steps < max_steps:
+        machine.compute(machine.choose())
+    return machine.ending()
 
 
 def trace(program: Program, memory: Sequence[int], max_steps: int) -> Iterator[Step | Ending]:
-    """The same, telling every step; the ending comes last. The memory is copied at every step."""
+    """Run like `interpret`, and yield every step, then the ending. The memory is copied at every step."""
     machine = Machine(program, memory)
-    halted = False
-    steps = 0
-    while not halted and steps < max_steps:
+    while not machine.halted and machine.steps < max_steps:
         row = machine.choose()
         before = list(machine.memory), list(machine.registers), machine.state, machine.row
-        arguments, outputs = machine.compute(row)
-        halted = row.halt
-        steps += 1
-        yield Step(steps, *before, arguments, outputs)
-    yield Ending(machine.memory, machine.registers, steps, halted)
+        arguments, outputs, _ = machine.compute(row)
+        yield Step(machine.steps, *before, arguments, outputs)
+    yield machine.ending()
 
 
 class Machine:
-    """A program amidst its run."""
+    """A program in the middle of a run."""
 
     def __init__(self, program: Program, memory: Sequence[int]):
         self.program = program
@@ -71,41 +63,37 @@ class Machine:
         self.registers = [0] * len(program.registers)
         self.state = 0
         self.row = 0
-        self.chosen: dict[tuple[int, tuple[bool, ...]], int] = {}  # the table as far as it was needed
+        self.steps = 0
+        self.halted = False
+        self._rows: dict[tuple[int, Flags], int] = {}  # the table, as far as it was needed
+
+    @property
+    def flags(self) -> Flags:
+        return tuple([value == 0 for value in self.registers])
 
     def choose(self) -> Row:
         """The row that applies now."""
-        zero = tuple(value == 0 for value in self.registers)
-        found = self.chosen.get((self.state, zero))
-        if found is None:
-            found = self.chosen[self.state, zero] = self.program.row_for(self.state, zero)
-        self.row = found
-        return self.program.states[self.state][found]
+        key = self.state, self.flags
+        row = self._rows.get(key)
+        if row is None:
+            row = self._rows[key] = self.program.row_for(*key)
+        self.row = row
+        return self.program.states[self.state][self.row]
 
-    def compute(self, row: Row) -> tuple[list[list[int]], list[int]]:
-        """Carry out a row: every operation's arguments and output."""
-        arguments: list[list[int]] = []
-        outputs: list[int] = []
-        for operation in row.operations:
-            given = [self._value(argument, outputs) for argument in operation.arguments]
-            arguments.append(given)
-            outputs.append(self._apply(operation, given))
-        self.registers = [self._value(value, outputs) for value in row.registers]
+    def compute(self, row: Row) -> Performed:
+        """Carry out a row: its arguments and outputs."""
+        done = carry_out(row, self.registers.__getitem__, self._apply, int)
+        self.registers = done.registers
         self.state = row.next_state
-        return arguments, outputs
+        self.steps += 1
+        self.halted = row.halt
+        return done
 
-    def _apply(self, operation: Operation, given: list[int]) -> int:
-        module = MODULES[operation.module]
+    def ending(self) -> Ending:
+        return Ending(self.memory, self.registers, self.steps, self.halted)
+
+    def _apply(self, module: Module, arguments: list[int]) -> int:
         if module.memory == "nothing":
-            return module.integer(len(self.memory), *given)
-        output = module.integer(self.memory, *given)
+            return module.integer(len(self.memory), *arguments)
+        output = module.integer(self.memory, *arguments)
         return 0 if module.memory == "writes" else output
-
-    def _value(self, value: Value, outputs: list[int]) -> int:
-        match value:
-            case Register(index):
-                return self.registers[index]
-            case Output(index):
-                return outputs[index]
-            case Constant(number):
-                return number

@@ -1,11 +1,11 @@
 """What a program is: a finite table from (state, register flags) to a circuit. No floats, no network.
 
-At every step the machine is in one of a few states and sees of each register only whether it is 0. The first row
-of the state whose conditions hold is carried out: its operations one after another, then all register updates at
-once, then it halts or goes on in the next state. Registers start at 0, in state 0.
+At every step the machine is in one of a few states, and of each register it sees only whether it is 0. It carries
+out the first row of the state whose conditions hold: the operations in order, then all register updates at once.
+Then it halts or goes on in the next state. A run starts in state 0 with all registers 0.
 
-Programs are values: frozen, comparable, hashable, and checked when they are made, so that whoever executes,
-draws or compiles one need not check it again.
+Programs are values: frozen, comparable, hashable. A program is checked when it is made, so code that executes,
+draws or compiles one does not check it again.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from __future__ import annotations
 import hashlib
 import re
 import reprlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, get_args
 
 from nram.errors import UsageError
+from nram.extensions.module_checks import digest_of
 from nram.limits import StepLimit
-from nram.modules import MODULE_NAMES, MODULES, Module
+from nram.modules import MODULE_NAMES, MODULES, Builder, Module
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from nram.programs.execute import Result
 
 CONSTANTS: dict[str, int] = {"ZERO": 0, "ONE": 1, "TWO": 2}
-"""The paper's modules without arguments. The numbers themselves can stand wherever a value can: M is at least 3."""
+"""The paper's modules without arguments. Programs also use 0, 1 and 2 directly as values, since M is at least 3."""
 
 KEYWORDS = ("state", "when", "always", "otherwise", "halt", "next")  # of the text form
 
@@ -37,9 +38,9 @@ MAX_STATES = 1024
 MAX_ROWS = 1 << 16
 MAX_OPERATIONS = 1024  # in one row
 MAX_TOTAL_OPERATIONS = 1 << 21
-MAX_SIZE = 10**9 - 1  # of a limit's parts, a complexity, a memory size: nine digits, as the text form reads them
+MAX_SIZE = 10**9 - 1  # for step limits, complexities and memory sizes: the text form reads nine digits
 MAX_INSTANCES = 10**12 - 1
-MAX_PROBLEMS = 1000  # whoever reads a file stops after so many
+MAX_PROBLEMS = 1000  # a reader of a program file gives up after this many
 
 Origin = Literal["trained", "repaired", "searched", "written"]
 ORIGINS: tuple[Origin, ...] = get_args(Origin)
@@ -48,7 +49,7 @@ METHODS: tuple[Method, ...] = get_args(Method)
 
 
 class ProgramError(UsageError):
-    """A program that is none. `problems` names everything that is wrong with it."""
+    """An invalid program. `problems` lists everything that is wrong with it."""
 
     def __init__(self, problems: Sequence[str], where: str = "this is not a program"):
         self.problems = tuple(map(_visible, problems))
@@ -58,18 +59,30 @@ class ProgramError(UsageError):
         super().__init__(f"{_visible(where)}:\n" + "\n".join(f"  - {problem}" for problem in first))
 
 
+T = TypeVar("T")
+Lookup = Callable[[int], T]
+"""What an index, or a constant, stands for in some target."""
+
+
 @dataclass(frozen=True, slots=True)
 class Register:
-    """The value that a register holds at the start of the step."""
+    """The value of a register at the start of the step."""
 
     index: int
+
+    def resolve(self, register: Lookup[T], output: Lookup[T], constant: Lookup[T]) -> T:
+        """What the value stands for; every kind of value is looked up by its own function."""
+        return register(self.index)
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What an earlier operation of the same row gave."""
+    """The output of an earlier operation of the same row."""
 
     index: int
+
+    def resolve(self, register: Lookup[T], output: Lookup[T], constant: Lookup[T]) -> T:
+        return output(self.index)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +91,21 @@ class Constant:
 
     value: int
 
+    def resolve(self, register: Lookup[T], output: Lookup[T], constant: Lookup[T]) -> T:
+        return constant(self.value)
+
 
 Value = Register | Output | Constant
+
+Flags = tuple[bool, ...]
+"""For each register, whether it is 0."""
+Conditions = tuple[bool | None, ...]
+"""For each register: True if it is or must be 0, False if not, None if that is unknown or does not matter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One module at work. WRITE changes the memory and gives 0."""
+    """One module applied to arguments. WRITE changes the memory and outputs 0."""
 
     module: str
     arguments: tuple[Value, ...] = ()
@@ -92,13 +113,12 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table: when it applies and what is done."""
+    """One row of the table: when it applies and what it does."""
 
-    when: tuple[bool | None, ...]
-    """For each register: True if it must be 0, False if it must not be, None if it does not matter."""
+    when: Conditions
     operations: tuple[Operation, ...]
     registers: tuple[Value, ...]
-    """The new value of each register; `Register(i)` at place i leaves it as it is."""
+    """The new value of each register; `Register(i)` at index i leaves it as it is."""
     halt: bool = False
     next_state: int = 0
 
@@ -109,9 +129,9 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One thing that was shown of a program: on these sizes every instance looked at came out right.
+    """One verification result: on these sizes the program was right on every instance that was checked.
 
-    exhaustive: every legal input; symbolic: a proof for all values at once; random: so many drawn at random.
+    exhaustive: every legal input; symbolic: a proof for all values at once; random: sampled inputs.
     """
 
     method: Method
@@ -119,34 +139,34 @@ class Evidence:
     complexity: tuple[int, int]
     """The smallest and the largest n."""
     extra_memory: tuple[int, int] | None
-    """M ran from the least that n needs plus the first to that plus the second. None: every M from the least up."""
+    """M ranged from the least that n needs plus the first number to the least plus the second. None: every M."""
     instances: int | None
     """How many inputs were run; None for a proof."""
     limits: tuple[str, ...]
     """The step limits under which it was right: T, 2T, 20n+200, or 'every' for any from T up."""
     halts: bool
-    """Every run ended by itself."""
+    """Every run halted by itself."""
     fingerprint: str
-    """Of the program it was shown of."""
+    """The fingerprint of the program that was checked."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """A whole program with what is known of it."""
+    """A program, with what is known about it."""
 
     registers: tuple[str, ...]
     states: tuple[tuple[Row, ...], ...]
-    """The rows of each state; the first that applies is carried out, and for all flags one does."""
+    """The rows of each state. The first row that applies is carried out; for all flags at least one applies."""
     name: str = "program"
     task: str | None = None
     origin: Origin = "written"
     limit: StepLimit | None = None
-    """T(n), the limit under which it was learned or is right."""
+    """The step limit T(n) under which it was learned, or for which it was written."""
     needs_limit: bool = False
-    """It is right only when stopped at T(n): whoever runs it must say when."""
+    """It is right only when stopped at T(n), so its user must give the limit."""
     verified: tuple[Evidence, ...] = ()
     made: tuple[tuple[str, str], ...] = ()
-    """How it came about: pairs such as ('command', 'nram train copy --seed 1')."""
+    """How it was made: pairs such as ('command', 'nram train copy --seed 1')."""
 
     def __post_init__(self) -> None:
         from nram.programs.check import find_problems
@@ -155,18 +175,14 @@ class Program:
         if problems:
             raise ProgramError(problems)
 
-    # ---- what it is
-
     @cached_property
     def fingerprint(self) -> str:
-        """A digest of what the program does, not of what is said about it."""
-        said = repr((self.registers, self.states))
-        own = [module for module in self.modules if not module.built_in]
-        if own:  # a name alone does not tell what they do
-            from nram.extensions.module_checks import digest_of
-
-            said += repr(sorted(map(digest_of, own)))
-        return hashlib.sha256(said.encode()).hexdigest()[:16]
+        """A digest of what the program does, without its name, evidence and other descriptions."""
+        content = repr((self.registers, self.states))
+        user_defined = [module for module in self.modules if not module.built_in]
+        if user_defined:  # their names alone do not say what they do
+            content += repr(sorted(map(digest_of, user_defined)))
+        return hashlib.sha256(content.encode()).hexdigest()[:16]
 
     @property
     def rows(self) -> int:
@@ -177,7 +193,7 @@ class Program:
         return sum(len(row.operations) for state in self.states for row in state)
 
     def row_for(self, state: int, zero: Sequence[bool]) -> int:
-        """The number of the row that applies."""
+        """The index of the row that applies."""
         return next(i for i, row in enumerate(self.states[state]) if row.applies(zero))
 
     @cached_property
@@ -191,14 +207,12 @@ class Program:
         """Whether any row can change the memory."""
         return any(module.memory == "writes" for module in self.modules)
 
-    # ---- what one does with it
-
     def run(self, memory: Any, max_steps: int | None = None, memory_size: int | None = None) -> Result:
         """Run on one memory, or on a batch of them (a list of lists, or an array of two axes).
 
-        Runs until it halts, at most `max_steps` steps, or 64 M + 1024 if none are given: a program that needs its
-        limit (`needs_limit`) must be given `max_steps`, T(n), or it may undo its work. `memory_size` pads with
-        zeros. The memory given is not changed. The result's memory is an array where an array was given.
+        The program runs until it halts, at most `max_steps` steps (default: 64 M + 1024). If the program needs its
+        limit (`needs_limit`), give T(n) as `max_steps`; otherwise it may undo its work. `memory_size` pads the
+        memory with zeros. The given memory is not changed. If it is an array, the result's memory is one too.
         """
         from nram.programs.execute import execute
 
@@ -210,7 +224,7 @@ class Program:
         return to_text(self)
 
     def _repr_svg_(self) -> str | None:
-        """What a notebook shows: the circuits, where they fit into a picture, and else the text form."""
+        """The picture of the circuits for notebooks, or None if they are too large; then the text form is shown."""
         from nram.pictures.circuits import program_svg
 
         try:
@@ -219,7 +233,7 @@ class Program:
             return None
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """What IPython shows where there are no pictures."""
+        """Print the text form where IPython cannot show pictures."""
         printer.text(str(self))
 
     def save(self, path: str | Path) -> None:
@@ -229,10 +243,38 @@ class Program:
         save_program(self, path)
 
 
-def whole_row(registers: int, operations: Iterable[Operation] = (), **rest: Any) -> Row:
-    """A row without conditions that leaves the registers as they are unless told otherwise."""
-    fields_ = {"when": (None,) * registers, "registers": tuple(map(Register, range(registers))), **rest}
-    return Row(operations=tuple(operations), **fields_)
+class Performed(NamedTuple):
+    """The values in a row that was carried out."""
+
+    arguments: list[list[Any]]
+    """For each operation."""
+    outputs: list[Any]
+    registers: list[Any]
+    """The new values."""
+
+
+def carry_out(
+    row: Row,
+    register: Callable[[int], Any],
+    apply: Callable[[Module, list[Any]], Any],
+    constant: Callable[[int], Any],
+) -> Performed:
+    """Carry out a row on integers, LLVM values or terms: `apply` gives the output of a module."""
+    arguments: list[list[Any]] = []
+    outputs: list[Any] = []
+    output = outputs.__getitem__
+    for operation in row.operations:
+        given = [argument.resolve(register, output, constant) for argument in operation.arguments]
+        arguments.append(given)
+        outputs.append(apply(MODULES[operation.module], given))
+    new = [value.resolve(register, output, constant) for value in row.registers]
+    return Performed(arguments, outputs, new)
+
+
+def emitted(b: Builder, module: Module, arguments: Sequence[Any]) -> Any:
+    """The output of a module in the terms of a builder."""
+    output = module.emit(b, *arguments)
+    return b.number(0) if module.memory == "writes" else output
 
 
 def describe(registers: Sequence[str], when: Sequence[bool | None]) -> str:
@@ -242,18 +284,18 @@ def describe(registers: Sequence[str], when: Sequence[bool | None]) -> str:
 
 
 def is_name(text: str) -> bool:
-    """Whether it can name a register: a word that means nothing else in the text form, whatever modules are known."""
+    """Whether a text can name a register: a word without another meaning in the text form."""
     word = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,39}", text) is not None
     return word and text.upper() not in MODULE_NAMES and text not in KEYWORDS and not re.fullmatch(r"o[0-9]+", text)
 
 
 def is_plain(text: str) -> bool:
-    """One line of visible characters without spaces around, so that it survives the text form."""
+    """Whether a text is one line of visible characters without spaces around it, so that the text form keeps it."""
     return 0 < len(text) <= 1000 and text.isprintable() and text == text.strip()
 
 
 def shown(value: Any) -> str:
-    """A value that someone handed in, short enough for a message whatever it is."""
+    """Any value as text that is short enough for a message."""
     try:
         return _SHORT.repr(value)
     except (ValueError, RecursionError):  # an integer of thousands of digits: Python refuses to print it
@@ -266,5 +308,5 @@ _SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = 4
 
 
 def _visible(text: str) -> str:
-    """The text with everything escaped that a terminal would obey or could not print; the lines stay."""
+    """The text with control and unprintable characters escaped; line breaks stay."""
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)

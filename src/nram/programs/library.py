@@ -1,4 +1,4 @@
-"""Programs by name or by file: the zoo that ships with the package, and what users have on disk."""
+"""Programs by name or by file, from the zoo that ships with the package or from disk; and their tasks."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from nram.errors import UsageError
 from nram.programs.files import read_program
 from nram.programs.ir import ORIGINS, Origin, Program
 from nram.programs.text import from_text
+from nram.tasks import Task, get_task, task_names
 
 
 @dataclass(frozen=True)
@@ -30,13 +31,13 @@ class ZooEntry:
 
 
 def zoo_folder():
-    """The zoo, as a resource of the package: a folder per program, called NAME@ORIGIN."""
+    """The zoo, as a resource of the package: one folder for each program, named NAME@ORIGIN."""
     return files("nram").joinpath("zoo")
 
 
 @lru_cache(maxsize=1)
 def zoo_entries() -> tuple[ZooEntry, ...]:
-    """All programs of the zoo, by name, and of one name in the order in which a bare name chooses."""
+    """All programs of the zoo, sorted by name; a bare name means the first entry of that name."""
     entries = []
     for folder in zoo_folder().iterdir():
         name, at, origin = folder.name.partition("@")
@@ -60,9 +61,9 @@ def find_entry(name: str) -> ZooEntry | None:
 
 
 def load_program(name_or_path: str | Path) -> Program:
-    """A program of the zoo by its name (`copy`, `copy@trained`), or the one in a file.
+    """Load a program of the zoo by its name (`copy`, `copy@trained`), or from a file.
 
-    A name that the zoo has means the zoo's program, whatever lies in the current folder; write ./copy for a file.
+    A name of the zoo always means the zoo's program; write ./copy for a file of that name.
     """
     words = str(name_or_path)
     if isinstance(name_or_path, str):
@@ -85,3 +86,20 @@ def load_program(name_or_path: str | Path) -> Program:
             f"there is no program '{words}': no such file, and the zoo has {', '.join(names) or 'nothing'}{hint}"
         )
     return read_program(path)
+
+
+def task_of(program: Program, named: str | None = None) -> Task:
+    """The task that the user names, by name or file, or else the task in the program's header.
+
+    The header's task is looked up by name alone, so that reading a program file never executes another file.
+    """
+    if named is not None:
+        return get_task(named)
+    if program.task is None:
+        raise UsageError(f"{program.name} does not say which task it is for: name one (--task)")
+    if program.task not in task_names():
+        raise UsageError(
+            f"{program.name} is for the task {program.task!r}, which is not known here: "
+            "name its file (--task path/to/task.py), or install its package"
+        )
+    return get_task(program.task)

@@ -1,4 +1,4 @@
-"""Memories that people hand in: checked, padded, and made into arrays of integers."""
+"""Memories that users give: checked, padded, and turned into arrays of integers."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ LARGEST_SIZE = 2**31 - 1  # addresses are 32-bit integers
 
 
 def default_max_steps(size: int) -> int:
-    """How long a program may run that was given no limit."""
+    """The step limit of a run for which none is given."""
     return 64 * size + 1024
 
 
 def prepare_memory(memory: Any, memory_size: int | None = None) -> np.ndarray:
-    """A fresh int32 array of one axis, or of two for a batch, padded with zeros; a refusal if it cannot be one."""
+    """A new int32 array of one axis, or of two for a batch, padded with zeros; UsageError if it is not a memory."""
     array = _as_array(memory)
     size = array.shape[-1]
     if memory_size is not None:
@@ -48,11 +48,11 @@ def _as_array(memory: Any) -> np.ndarray:
     if isinstance(memory, np.ndarray) and memory.dtype == object and memory.ndim:
         memory = memory.tolist()
     if not hasattr(memory, "__array__"):
-        memory = _as_lists(memory)
+        memory = check_lists(memory)
     try:
         array = np.asarray(memory)
     except (ValueError, OverflowError) as error:
-        raise UsageError(f"this is no memory of whole numbers: {error}") from None
+        raise UsageError(f"this is not a memory of whole numbers: {error}") from None
     if array.dtype == object:
         raise UsageError("the memory holds a number beyond 64 bits: values must lie in 0..M-1")
     if array.dtype.kind not in "iu":
@@ -62,8 +62,8 @@ def _as_array(memory: Any) -> np.ndarray:
     return array
 
 
-def _as_lists(memory: Any) -> list[Any]:
-    """The cells, or the memories of a batch, each looked at: NumPy would take True for 1 and 1 for '1' or 1.0."""
+def check_lists(memory: Any) -> list[Any]:
+    """The cells, or the memories of a batch, each checked: NumPy alone would read True as 1, and mix types."""
     if isinstance(memory, (str, bytes, dict, set, frozenset)) or not isinstance(memory, Iterable):
         raise UsageError(f"the memory is {shown(memory)}: give a list of whole numbers, or a batch of such lists")
     cells = list(memory)
@@ -72,18 +72,18 @@ def _as_lists(memory: Any) -> list[Any]:
     if not any(_is_row(cell) for cell in cells):
         _check_cells(cells, "")
         return cells
-    for number, row in enumerate(cells):
+    for count, row in enumerate(cells, 1):
         if not _is_row(row):
-            raise UsageError(f"number {number + 1} of the batch is {shown(row)}, not a memory")
+            raise UsageError(f"memory {count} of the batch is {shown(row)}: give a list of whole numbers")
         if len(row) != len(cells[0]):
             raise UsageError(
-                f"the memories of a batch must be of one size: the first has {len(cells[0])} cells, number "
-                f"{number + 1} has {len(row)}; pad them with zeros or run them one by one"
+                f"the memories of a batch must be of one size: the first has {len(cells[0])} cells, memory {count} has "
+                f"{len(row)}; pad them with zeros or run them one by one"
             )
         if not len(row):
-            raise UsageError(f"memory {number + 1} is empty: give its cells")
+            raise UsageError(f"memory {count} is empty: give its cells")
         if not isinstance(row, np.ndarray):
-            _check_cells(row, f" of memory {number + 1}")
+            _check_cells(row, f" of memory {count}")
     return cells
 
 
@@ -92,22 +92,22 @@ def _is_row(cell: Any) -> bool:
 
 
 def _check_cells(cells: Sequence[Any], where: str) -> None:
-    for place, cell in enumerate(cells):
+    for address, cell in enumerate(cells):
         if type(cell) is not int and (isinstance(cell, bool) or not isinstance(cell, Integral)):
-            raise UsageError(f"cell {place}{where} is {shown(cell)}: the cells of a memory are whole numbers")
+            raise UsageError(f"cell {address}{where} is {shown(cell)}: the cells of a memory are whole numbers")
 
 
 def _check_values(array: np.ndarray, size: int) -> None:
     if array.size == 0 or (array.min() >= 0 and array.max() < size):
         return
     wrong = np.argwhere((array < 0) | (array >= size))
-    parts = ", ".join(f"{array[tuple(place)]} in {_cell(place)}" for place in wrong[:5])
+    parts = ", ".join(f"{array[tuple(index)]} in {_cell(index)}" for index in wrong[:5])
     more = f" and {len(wrong) - 5} more" if len(wrong) > 5 else ""
     largest = int(array.max())
-    could = array.min() >= 0 and largest < LARGEST_SIZE
-    hint = f"; a memory of {largest + 1} cells could hold them (--memory-size)" if could else ""
+    fits = array.min() >= 0 and largest < LARGEST_SIZE
+    hint = f"; a memory of {largest + 1} cells could hold them (--memory-size)" if fits else ""
     raise UsageError(f"values must lie in 0..{size - 1} in a memory of {size} cells: {parts}{more}{hint}")
 
 
-def _cell(place: np.ndarray) -> str:
-    return f"cell {place[-1]}" + (f" of memory {place[0] + 1}" if len(place) == 2 else "")
+def _cell(index: np.ndarray) -> str:
+    return f"cell {index[-1]}" + (f" of memory {index[0] + 1}" if len(index) == 2 else "")

@@ -20,7 +20,7 @@ from nram.programs.execute import execute
 from nram.programs.interpret import interpret
 from nram.programs.ir import Program
 from nram.programs.simplify import simplify
-from nram.programs.simplify.specialise import visited_places
+from nram.programs.simplify.specialise import visited_situations
 from nram.search.instances import Pool, exact
 from nram.search.kernel import judge, random_genes, run_chain
 from nram.search.look_up import have_tables
@@ -369,7 +369,7 @@ class Search:
     def _simplified(self, structure: Structure, genes: np.ndarray, pool: Pool) -> Program:
         """For the inputs of the pool: rows that none of them leads to are left out."""
         program = structure.program(genes, origin="searched")
-        places = set().union(*(visited_places(program, one, one.steps) for one in pool.instances))
+        places = set().union(*(visited_situations(program, one, one.steps) for one in pool.instances))
         return simplify(program, visited=places)
 
     def _program(self, structure: Structure | None, genes: np.ndarray | None) -> Program | None:

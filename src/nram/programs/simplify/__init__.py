@@ -1,15 +1,15 @@
-"""Simplification: the same program, as short as a person would write it.
+"""Simplification: a shorter program that does the same.
 
-The pipeline, each pass with what it takes away:
+The passes, with what each removes:
 
-    Table          rows that cannot be reached, and per row: constants, copies, common values, dead modules
-                   (circuit.py with the rules of rules.py and the facts of facts.py); registers that do not matter
-    decision_list  equal rows, and flags that do not matter
+    Table          unreachable rows; in every row constants, copies, common values and dead modules (circuit.py with
+                   the rules of rules.py and the facts of facts.py); registers that do not matter
+    decision_list  equal rows, and conditions that do not matter
     states         states that do the same
-    registers      those that are never used
+    registers      registers that are never used
 
-The meaning that is kept: for every memory and every step limit the same memory, number of steps and halting; with
-`keep_registers`, where the program halts, also the final values of the registers that are left.
+For every memory and step limit the result has the same memory, number of steps and halting. With `keep_registers`,
+the registers that remain also have the same final values when the program halts.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from nram.programs.ir import Operation, Program, Register, Row, Value
-from nram.programs.simplify.circuit import Body
+from nram.programs.simplify.circuit import kept_registers
 from nram.programs.simplify.conditions import decision_list
-from nram.programs.simplify.table import Place, Table
+from nram.programs.simplify.table import Situation, Table
 
 __all__ = ["Size", "simplify", "size_of"]
 
@@ -48,11 +48,13 @@ def size_of(program: Program) -> Size:
     return Size(len(program.registers), len(program.states), program.rows, program.operations)
 
 
-def simplify(program: Program, *, keep_registers: bool = False, visited: Collection[Place] | None = None) -> Program:
-    """The same program, shorter.
+def simplify(
+    program: Program, *, keep_registers: bool = False, visited: Collection[Situation] | None = None
+) -> Program:
+    """A shorter program that does the same.
 
-    `visited` names the places (state and flags) that the inputs of interest lead to: the others then count as
-    unreachable, and the result is the same only for inputs that stay within those places.
+    `visited` are the situations (state and flags) that the inputs of interest lead to. All others then count as
+    unreachable, and the result does the same only on inputs that stay within these situations.
     """
     result = program
     for round_ in range(MOST_ROUNDS):
@@ -63,57 +65,53 @@ def simplify(program: Program, *, keep_registers: bool = False, visited: Collect
     return replace(result, verified=program.verified) if result.states == program.states else result
 
 
-def _once(program: Program, keep_registers: bool, visited: Collection[Place] | None) -> Program:
+def _once(program: Program, keep_registers: bool, visited: Collection[Situation] | None) -> Program:
     table = Table(program, keep_registers, visited)
     states = sorted(table.tested)
-    numbers = {state: number for number, state in enumerate(states)}
+    new_states = {state: index for index, state in enumerate(states)}
     rows = []
     for state in states:
         clusters = table.clusters(state)
         tested = sorted(table.tested[state])
         written = []
-        for cube, number in decision_list([cluster.flags for cluster in clusters]):
+        for conditions, index in decision_list([cluster.flags for cluster in clusters]):
             when: list[bool | None] = [None] * table.count
-            for register, condition in zip(tested, cube, strict=True):
+            for register, condition in zip(tested, conditions, strict=True):
                 when[register] = condition
-            body = table.with_registers_kept(clusters[number])
-            written.append(_row(tuple(when), body, numbers, numbers[state]))
+            body = table.with_registers_kept(clusters[index])
+            after = new_states[state if body.next_state is None else body.next_state]
+            written.append(Row(tuple(when), body.operations, kept_registers(body), body.halt, after))
         rows.append(tuple(written))
     used = set().union(*table.live.values())
     return _without_registers(replace(program, states=_merged_states(tuple(rows)), verified=()), used)
 
 
-def _row(when: tuple[bool | None, ...], body: Body, numbers: dict[int, int], own: int) -> Row:
-    new = tuple(Register(i) if value is None else value for i, value in enumerate(body.registers))
-    return Row(when, body.operations, new, body.halt, own if body.next_state is None else numbers[body.next_state])
-
-
 def _merged_states(states: tuple[tuple[Row, ...], ...]) -> tuple[tuple[Row, ...], ...]:
-    """States that do the same become one: those whose rows are equal up to states of which this is assumed."""
+    """Merge states that do the same, by partition refinement."""
     classes = [0] * len(states)
     while True:
         kinds: dict[tuple, int] = {}
         refined = []
-        for number, rows in enumerate(states):
+        for old, rows in zip(classes, states, strict=True):
             seen = tuple(replace(row, next_state=0 if row.halt else classes[row.next_state]) for row in rows)
-            refined.append(kinds.setdefault((classes[number], seen), len(kinds)))
+            refined.append(kinds.setdefault((old, seen), len(kinds)))
         if len(kinds) == len(set(classes)):
             break
         classes = refined
     firsts = [classes.index(kind) for kind in range(len(set(classes)))]
     return tuple(
-        tuple(replace(row, next_state=own if row.halt else classes[row.next_state]) for row in states[first])
-        for own, first in enumerate(firsts)
+        tuple(replace(row, next_state=state if row.halt else classes[row.next_state]) for row in states[first])
+        for state, first in enumerate(firsts)
     )
 
 
 def _without_registers(program: Program, used: set[int]) -> Program:
-    """Only the registers that are used; one at least, since a machine has one."""
+    """Drop the registers that are not used; a program keeps at least one."""
     kept = sorted(used) or [0]
-    places = {old: new for new, old in enumerate(kept)}
+    new_index = {old: new for new, old in enumerate(kept)}
 
     def renamed(value: Value) -> Value:
-        return Register(places[value.index]) if isinstance(value, Register) else value
+        return Register(new_index[value.index]) if isinstance(value, Register) else value
 
     def shrunk(row: Row) -> Row:
         operations = tuple(Operation(op.module, tuple(map(renamed, op.arguments))) for op in row.operations)

@@ -1,7 +1,7 @@
-"""One row's circuit in a normal form: constants folded, copies followed, equal values shared, dead work dropped.
+"""The normal form of one row's circuit: constants folded, copies followed, equal values shared, dead code removed.
 
-Values are numbered: two equal numbers are certainly equal values. What a READ gives depends on the writes before it,
-so its number includes the last write that may have touched the cell.
+It is computed by value numbering: values with the same number are certainly equal. The output of a READ depends on
+the writes before it, so its number includes the last write that may have changed the cell.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nram.programs.ir import CONSTANTS, MODULES, Constant, Operation, Output, Register, Row, Value
+from nram.modules import MODULES
+from nram.programs.ir import CONSTANTS, Constant, Operation, Output, Register, Row, Value
 from nram.programs.simplify.facts import ANY, NOT_ZERO, Facts, constant_of, output_mask
 from nram.programs.simplify.rules import COMMUTATIVE, RULES, Pattern, Rule
 
@@ -21,7 +22,7 @@ for _rule in RULES:
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """What a row does. A register whose new value does not matter has None."""
+    """What a row does. The new value of a register is None where it does not matter."""
 
     operations: tuple[Operation, ...]
     registers: tuple[Value | None, ...]
@@ -46,9 +47,9 @@ class Circuit:
         self.facts = facts
         self.nodes: list[_Node] = []
         self.masks: list[int] = []
-        self.ranks: list[tuple[int, bytes]] = []  # an order of values that does not depend on when they were met
+        self.ranks: list[tuple[int, bytes]] = []  # an order of values that does not depend on their numbers
         self.numbers: dict[tuple[str, _Node], int] = {}
-        self.settled: list[int] = []  # how many writes must come before a value can be computed
+        self.settled: list[int] = []  # how many writes must come before each value can be computed
         self.writes: list[tuple[int, int]] = []  # pointer and value
 
     # ---- values
@@ -64,7 +65,7 @@ class Circuit:
         return self._number("c", _Node("", (value,)), 1 << value)
 
     def apply(self, module: str, arguments: tuple[int, ...]) -> int:
-        """The number of a module's output, by rules and facts the simplest of those known to be equal."""
+        """The number of a module's output, simplified by rules and facts."""
         while True:  # a rule's rewrite is simplified in turn
             if module in CONSTANTS:
                 return self.constant(CONSTANTS[module])
@@ -87,7 +88,7 @@ class Circuit:
             module, arguments = rewrite[0], tuple(self._build(part, found) for part in rewrite[1:])
 
     def _rewritten(self, module: str, arguments: tuple[int, ...]) -> tuple[Pattern | None, dict[str, int]]:
-        """The right side of the first rule that fits, with what its letters stand for."""
+        """The right side of the first rule that matches, with the numbers that its letters stand for."""
         orders = [arguments, arguments[::-1]] if module in COMMUTATIVE else [arguments]
         for rule in _RULES_OF.get(module, ()):
             for order in orders:
@@ -151,9 +152,9 @@ class Circuit:
     # ---- memory
 
     def _read(self, pointer: int) -> int:
-        """What the last write there put, or the READ after the last write that may have touched the cell."""
+        """The value of the last write to this cell, or a READ after the last write that may have changed it."""
         after = len(self.writes)
-        while after > self.settled[pointer]:  # the pointer may itself have been read after some writes
+        while after > self.settled[pointer]:  # the pointer itself may come from a READ after some writes
             where, value = self.writes[after - 1]
             if where == pointer:
                 return value
@@ -164,7 +165,7 @@ class Circuit:
 
     def _write(self, pointer: int, value: int) -> None:
         if self._read(pointer) == value:
-            return  # it is there already
+            return  # the cell already holds it
         self.writes.append((pointer, value))
 
     def _apart(self, one: int, other: int) -> bool:
@@ -178,29 +179,23 @@ class Circuit:
         outputs: list[int] = []
 
         def number(value: Value) -> int:
-            match value:
-                case Register(index):
-                    return self.register(index)
-                case Output(index):
-                    return outputs[index]
-                case Constant(literal):
-                    return self.constant(literal)
+            return value.resolve(self.register, outputs.__getitem__, self.constant)
 
         for operation in operations:
             outputs.append(self.apply(operation.module, tuple(map(number, operation.arguments))))
         return [None if value is None else number(value) for value in registers]
 
     def emit(self, registers: Sequence[int | None]) -> tuple[tuple[Operation, ...], tuple[Value | None, ...]]:
-        """The shortest row that does the evaluated writes and gives these new values, in an order of its own."""
+        """The operations that do the evaluated writes and compute these new values, in a canonical order."""
         writer = _Writer(self)
         wanted = [number for number in registers if number is not None]
         roots = [number for write in self.writes for number in write] + wanted
         reads = [n for n in writer.below(roots) if self.nodes[n].module == "READ"]
-        for place, (pointer, value) in enumerate(self.writes):
-            if self._overwritten(place, reads):
+        for index, (pointer, value) in enumerate(self.writes):
+            if self._overwritten(index, reads):
                 continue
-            # A READ stands before the first write that could change what it gives.
-            for number in (pointer, value, *[n for n in reads if self.nodes[n].writes_before <= place]):
+            # A READ must come before the first write that could change its output.
+            for number in (pointer, value, *[n for n in reads if self.nodes[n].writes_before <= index]):
                 writer.emit(number)
             writer.operations.append(Operation("WRITE", (writer.value(pointer), writer.value(value))))
         for number in wanted:
@@ -208,26 +203,26 @@ class Circuit:
         new = tuple(None if number is None else writer.value(number) for number in registers)
         return tuple(writer.operations), new
 
-    def _overwritten(self, place: int, reads: list[int]) -> bool:
-        """Whether nobody can see a write before a later one goes to the same cell."""
-        pointer = self.writes[place][0]
-        later = next((i for i in range(place + 1, len(self.writes)) if self.writes[i][0] == pointer), None)
+    def _overwritten(self, index: int, reads: list[int]) -> bool:
+        """Whether a later write replaces this one before any READ can see it."""
+        pointer = self.writes[index][0]
+        later = next((i for i in range(index + 1, len(self.writes)) if self.writes[i][0] == pointer), None)
         if later is None:
             return False
-        between = [n for n in reads if place < self.nodes[n].writes_before <= later]
+        between = [n for n in reads if index < self.nodes[n].writes_before <= later]
         return all(self._apart(self.nodes[n].arguments[0], pointer) for n in between)
 
 
 class _Writer:
-    """Numbered values turned into operations, each once."""
+    """Turns numbered values into operations, each once."""
 
     def __init__(self, circuit: Circuit):
         self.circuit = circuit
         self.operations: list[Operation] = []
-        self.places: dict[int, int] = {}
+        self.outputs: dict[int, int] = {}  # the operation that computes each number
 
     def below(self, roots: Sequence[int]) -> list[int]:
-        """The roots and all they need, each after what it needs."""
+        """The roots and all values they depend on, in topological order."""
         order: dict[int, None] = {}
         stack = [(root, False) for root in reversed(roots)]
         while stack:
@@ -245,20 +240,20 @@ class _Writer:
     def emit(self, root: int) -> None:
         for number in self.below([root]):
             node = self.circuit.nodes[number]
-            if node.module and number not in self.places:
-                self.places[number] = len(self.operations)
+            if node.module and number not in self.outputs:
+                self.outputs[number] = len(self.operations)
                 self.operations.append(Operation(node.module, tuple(map(self.value, node.arguments))))
 
     def value(self, number: int) -> Value:
         node = self.circuit.nodes[number]
         if node.module:
-            return Output(self.places[number])
+            return Output(self.outputs[number])
         known = constant_of(self.circuit.masks[number])
         return Register(node.arguments[0]) if known is None else Constant(known)
 
 
 def normal_form(row: Row | Body, facts: Facts, live: Sequence[bool]) -> Body:
-    """The row in its normal form, where only the registers that are `live` afterwards matter."""
+    """The normal form of a row, where only the registers that are `live` afterwards matter."""
     circuit = Circuit(facts)
     wanted = [value if needed else None for value, needed in zip(row.registers, live, strict=True)]
     operations, registers = circuit.emit(circuit.evaluate(row.operations, wanted))
@@ -268,3 +263,8 @@ def normal_form(row: Row | Body, facts: Facts, live: Sequence[bool]) -> Body:
 def registers_used(body: Body) -> set[int]:
     values = [argument for operation in body.operations for argument in operation.arguments]
     return {value.index for value in [*values, *body.registers] if isinstance(value, Register)}
+
+
+def kept_registers(body: Body) -> tuple[Value, ...]:
+    """The new values of a body's registers; those that do not matter keep their values."""
+    return tuple(Register(i) if value is None else value for i, value in enumerate(body.registers))

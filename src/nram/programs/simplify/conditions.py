@@ -1,58 +1,59 @@
-"""Conditions for rows: as few as possible, and as short as possible, to tell clusters of flags apart.
+"""Short decision lists that tell clusters of flags apart.
 
-Combinations of flags are bits of an integer, and a condition is a pair (care, value): it holds for the flags with
-`flags & care == value`.
+A combination of flags is an integer with one bit for each register. A condition is a pair (care, value): it holds for
+the flags with `flags & care == value`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-Flags = tuple[bool, ...]
+from nram.programs.ir import Conditions, Flags
+
 Condition = tuple[int, int]
 MOST_ENDINGS = 6  # how many clusters are tried as the last row
 
 
-def decision_list(clusters: Sequence[Sequence[Flags]]) -> list[tuple[tuple[bool | None, ...], int]]:
-    """Conditions to be tried in order, each with the cluster it leads to. The last is empty.
+def decision_list(clusters: Sequence[Sequence[Flags]]) -> list[tuple[Conditions, int]]:
+    """Conditions to try in order, each with the index of its cluster. The last has no conditions.
 
-    Flags that are in no cluster never occur. Where there is a choice, registers that are all 0 come first: so a
-    program begins.
+    Flags that are in no cluster never occur. If possible, the row for registers that are all 0 comes first, since
+    programs start there.
     """
     width = len(clusters[0][0])
-    owners = {_bits(flags): number for number, cluster in enumerate(clusters) for flags in cluster}
-    largest = sorted(range(len(clusters)), key=lambda number: -len(clusters[number]))[:MOST_ENDINGS]
+    owners = {_bits(flags): index for index, cluster in enumerate(clusters) for flags in cluster}
+    largest = sorted(range(len(clusters)), key=lambda index: -len(clusters[index]))[:MOST_ENDINGS]
     attempts = [_beginning_first(_exceptions_first(owners, width, last), owners, width) for last in largest]
     best = min(attempts, key=lambda rows: (len(rows), sum(care.bit_count() for (care, _), _ in rows)))
-    return [(_spread(condition, width), number) for condition, number in best]
+    return [(_spread(condition, width), cluster) for condition, cluster in best]
 
 
 def _exceptions_first(owners: dict[int, int], width: int, last: int) -> list[tuple[Condition, int]]:
-    """The condition that settles most of what is left, again and again, until only one cluster is left."""
+    """Take the condition that covers most of the remaining flags, until only the last cluster remains."""
     left = dict(owners)
     rows: list[tuple[Condition, int]] = []
-    while any(number != last for number in left.values()):
-        found = {_widened(flags, number, left, width): number for flags, number in left.items() if number != last}
+    while any(cluster != last for cluster in left.values()):
+        found = {_widened(flags, cluster, left, width): cluster for flags, cluster in left.items() if cluster != last}
         condition = max(found, key=lambda one: sum(_holds(one, flags) for flags in left))
         rows.append((condition, found[condition]))
-        left = {flags: number for flags, number in left.items() if not _holds(condition, flags)}
+        left = {flags: cluster for flags, cluster in left.items() if not _holds(condition, flags)}
     return [*rows, ((0, 0), last)]
 
 
 def _beginning_first(rows: list[tuple[Condition, int]], owners: dict[int, int], width: int) -> list:
-    """The same with the row for registers that are all 0 at the top, if that changes nothing."""
+    """The same rows with the one for registers that are all 0 at the top, if that changes nothing."""
     beginning = next(row for row in rows if _holds(row[0], (1 << width) - 1))
     moved = [beginning, *(row for row in rows if row is not beginning)]
-    settled = {flags: next(number for condition, number in moved if _holds(condition, flags)) for flags in owners}
-    return moved if settled == owners else rows
+    found = {flags: next(cluster for condition, cluster in moved if _holds(condition, flags)) for flags in owners}
+    return moved if found == owners else rows
 
 
-def _widened(flags: int, number: int, left: dict[int, int], width: int) -> Condition:
-    """The condition of one combination of flags, less the parts that are not needed."""
+def _widened(flags: int, cluster: int, left: dict[int, int], width: int) -> Condition:
+    """The condition of one combination of flags, without the parts that are not needed."""
     care = (1 << width) - 1
-    others = [other ^ flags for other, owner in left.items() if owner != number]
-    for place in range(width):
-        fewer = care & ~(1 << place)
+    others = [other ^ flags for other, owner in left.items() if owner != cluster]
+    for bit in range(width):
+        fewer = care & ~(1 << bit)
         if all(difference & fewer for difference in others):
             care = fewer
     return care, flags & care
@@ -63,9 +64,9 @@ def _holds(condition: Condition, flags: int) -> bool:
 
 
 def _bits(flags: Flags) -> int:
-    return sum(flag << place for place, flag in enumerate(flags))
+    return sum(flag << bit for bit, flag in enumerate(flags))
 
 
-def _spread(condition: Condition, width: int) -> tuple[bool | None, ...]:
+def _spread(condition: Condition, width: int) -> Conditions:
     care, value = condition
-    return tuple(bool(value >> place & 1) if care >> place & 1 else None for place in range(width))
+    return tuple(bool(value >> bit & 1) if care >> bit & 1 else None for bit in range(width))

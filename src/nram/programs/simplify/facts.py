@@ -1,6 +1,6 @@
-"""What is known of the registers at a place of the table: which values each may hold, and which are equal.
+"""Facts about the registers in one situation: the kinds of values each may hold, and which registers are equal.
 
-A value is one of four kinds: 0, 1, 2 or larger. A set of kinds is a mask of four bits. That is little, but it holds for
+A value is of one of four kinds: 0, 1, 2 or larger. A set of kinds is a mask of four bits. This abstraction holds for
 every M, and it is enough for flags, constants and truth values.
 """
 
@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import product
 
-from nram.programs.ir import MODULES
+from nram.modules import MODULES
 
 ANY = 0b1111
 ZERO = 0b0001
 NOT_ZERO = 0b1110
 LARGE = 3  # the kind of all values from 3 up
-# Every combination of kinds that some M gives, one of these gives: the tests prove it for all M.
+# These sizes show every combination of kinds that any M can give: the tests prove it for all M.
 TELLING_SIZES = range(3, 10)
 
 
@@ -26,19 +26,19 @@ def kinds(mask: int) -> Iterator[int]:
 
 
 def constant_of(mask: int) -> int | None:
-    """The only value that the mask admits, if it is one that does not depend on M."""
+    """The only value that the mask admits, or None if there are several or if it depends on M."""
     return {0b0001: 0, 0b0010: 1, 0b0100: 2}.get(mask)
 
 
 @cache
 def output_mask(module: str, arguments: tuple[int, ...]) -> int:
-    """The kinds that a module may give, from the kinds that it may be given."""
+    """The kinds that a module's output may have, given the kinds of its arguments."""
     if MODULES[module].memory == "reads":
         return ANY
     if MODULES[module].memory == "writes":
         return ZERO
     if not MODULES[module].built_in:
-        return ANY  # of these nobody has proven that a few sizes tell
+        return ANY  # for user-defined modules there is no proof that a few sizes suffice
     mask = 0
     for combination in product(*map(kinds, arguments)):
         mask |= _output_kinds(module, combination)
@@ -60,13 +60,13 @@ def _values(kind: int, size: int) -> range:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """`masks`: the kinds each register may hold. `same`: for each register the first that is certainly equal to it."""
+    """`masks`: the kinds of each register. `same`: for each register, the first that is certainly equal to it."""
 
     masks: tuple[int, ...]
     same: tuple[int, ...]
 
     def joined(self, other: Facts) -> Facts:
-        """What is known when either holds."""
+        """What holds if one of the two holds."""
         if self == other:
             return self
         masks = tuple(a | b for a, b in zip(self.masks, other.masks, strict=True))
@@ -75,7 +75,7 @@ class Facts:
 
 
 def at_start(registers: int) -> Facts:
-    """All registers are 0, and so all equal."""
+    """The facts at the start of a run: all registers are 0, and so they are equal."""
     return Facts((ZERO,) * registers, (0,) * registers)
 
 

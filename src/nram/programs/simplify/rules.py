@@ -1,7 +1,8 @@
-"""Equal circuits, the shorter one at the right: rows of (pattern, rewrite), each proven for every M by the tests.
+"""Rewrite rules: equal circuits, the shorter one on the right. The tests prove every rule for every M.
 
-Letters stand for any values; `a > 0` and `a < 2` are conditions that must be known to hold. Outputs that are always
-0, 1 or 2 need no rule: their kinds tell (facts.py). ADD, EQUALITY-TEST, MIN and MAX match in both orders.
+Letters stand for any values. A rule with a condition, `a > 0` or `a < 2`, applies only where it is known to hold.
+Outputs that are always 0, 1 or 2 need no rule: facts.py finds them. ADD, EQUALITY-TEST, MIN and MAX match in both
+orders of their arguments.
 """
 
 from __future__ import annotations

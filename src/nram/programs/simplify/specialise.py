@@ -1,8 +1,8 @@
-"""A program for the inputs of its task alone: rows that no such input leads to are dropped.
+"""Specialising a program for the inputs of its task: rows that no such input leads to are dropped.
 
-Trained tables have rows for flags that only a memory which is no instance of the task could cause. On the task's
-inputs the result does the same, step by step; on other memories it may not. That is tested here, on instances that
-were not used to choose the rows, and not proven: 'nram verify' shows what holds of the result.
+A trained table has rows for flags that only occur on memories that are not instances of the task. On the task's
+inputs the result does the same, step by step; on other memories it may not. This is tested here, on instances that
+were not used to choose the rows, but not proven: run 'nram verify' on the result.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from nram.errors import NramError
 from nram.programs.interpret import Machine, interpret
 from nram.programs.ir import Program
 from nram.programs.simplify import simplify
-from nram.programs.simplify.table import Place
+from nram.programs.simplify.table import Situation
 from nram.tasks.base import Instance, Task
 
 SMALL = 8  # every complexity up to here, and a few larger ones
@@ -24,24 +24,24 @@ MOST_ROUNDS = 10
 
 
 def specialise(program: Program, task: Task, seed: int = 0) -> Program:
-    """The program without the rows that the task's instances never lead to."""
+    """The program without the rows that no instance of the task leads to."""
     simple = simplify(program)
-    visited: set[Place] = set()
+    visited: set[Situation] = set()
     for instance, limit in _instances(task, 2 * seed):
-        visited |= visited_places(simple, instance, limit)
+        visited |= visited_situations(simple, instance, limit)
     for round_ in range(MOST_ROUNDS):
         shorter = simplify(simple, visited=visited)
         before = len(visited)
         for instance, limit in _instances(task, 1_000_003 + 2 * (seed + round_)):
-            # Held to the program as it was given, so that this also checks what was simplified before.
+            # Compare with the given program, not the simplified one: this also checks the first simplification.
             if not _same(program, shorter, instance, limit):
-                places = visited_places(simple, instance, limit)
-                if places <= visited:
+                situations = visited_situations(simple, instance, limit)
+                if situations <= visited:
                     raise NramError(f"simplifying {program.name} changed what it does: please report this program")
-                visited |= places
+                visited |= situations
         if len(visited) == before:
             return shorter
-    raise NramError(f"rows for {task.name} kept appearing after {MOST_ROUNDS} rounds: simplify it for every input")
+    raise NramError(f"new rows for {task.name} appeared in each of {MOST_ROUNDS} rounds: simplify it for every input")
 
 
 def _instances(task: Task, seed: int) -> Iterator[tuple[Instance, int]]:
@@ -52,17 +52,14 @@ def _instances(task: Task, seed: int) -> Iterator[tuple[Instance, int]]:
                 yield instance, task.step_limit.longest(n)
 
 
-def visited_places(program: Program, instance: Instance, limit: int) -> set[Place]:
-    """The states and flags that a run goes through."""
+def visited_situations(program: Program, instance: Instance, limit: int) -> set[Situation]:
+    """The situations that a run goes through."""
     machine = Machine(program, instance.input)
-    places: set[Place] = set()
-    for _ in range(limit):
-        places.add((machine.state, tuple(value == 0 for value in machine.registers)))
-        row = machine.choose()
-        machine.compute(row)
-        if row.halt:
-            break
-    return places
+    situations: set[Situation] = set()
+    while not machine.halted and machine.steps < limit:
+        situations.add((machine.state, machine.flags))
+        machine.compute(machine.choose())
+    return situations
 
 
 def _same(one: Program, other: Program, instance: Instance, limit: int) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 
 from nram.programs.ir import Program
-from nram.programs.task_of import task_of
+from nram.programs.library import task_of
 from nram.programs.verify.counterexample import Counterexample, confirmed
 from nram.programs.verify.exhaustive import run_all
 from nram.programs.verify.findings import Failure, Finding, Method, Part, Progress, Skipped, merged, merged_skips
