@@ -1,13 +1,13 @@
-"""How often training works: over whole runs, and over starting members that are left alone.
+"""How often training succeeds: for whole runs, and for starting members that train alone.
 
     python benchmarks/convergence.py runs runs/copy-*           # shares of finished runs, by task
     python benchmarks/convergence.py members listk              # 128 members of the recipe's first stage, no culling
     python benchmarks/convergence.py members listk --without curriculum,entropy_bonus,clipping --with noise
 
-A whole run counts if a member passed its examination: soft and hard, under every limit, and hard at n = 50; runs that
-are not finished are left out, and named. A starting member counts as soft if it makes no error on fresh examples of
-the stage, and as hard if it makes none as a discrete machine on the validation set, which goes to twice the size
-and, half of the time, to twice the steps. Intervals are Wilson's, 95%.
+A whole run counts as perfect if a member passed the final test: soft and hard, under every limit, and hard at n = 50.
+Unfinished runs are named and left out. A starting member counts as soft if it makes no error on fresh examples of the
+stage. It counts as hard if it makes no error as a discrete machine on the validation set, which goes up to twice the
+size and, half of the time, to twice the steps. Intervals are Wilson's, 95%.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CHUNK = 50
 
 
 def share(successes: int, tries: int) -> dict[str, Any]:
-    """With Wilson's interval of 95%."""
+    """The share of successes, with Wilson's 95% interval."""
     if tries == 0:
         return {"of": 0}
     z, p = 1.959964, successes / tries
@@ -108,7 +108,7 @@ def _changes(without: str, added: str) -> list[tuple[str | None, list[str]]]:
     for word, names, known in (("without", without, OFF), ("with", added, ON)):
         for name in filter(None, names.split(",")):
             if name not in known:
-                sys.exit(f"--{word} {name}: what there is: {', '.join(known)}")
+                sys.exit(f"--{word} {name}: unknown; choose from {', '.join(known)}")
             changes.append((f"{word} {name}", known[name]))
     return changes
 
@@ -118,13 +118,13 @@ def main() -> None:
     verbs = parser.add_subparsers(dest="verb", required=True)
     runs = verbs.add_parser("runs", help="shares of finished whole runs")
     runs.add_argument("folders", nargs="+")
-    members = verbs.add_parser("members", help="starting members, each left alone")
+    members = verbs.add_parser("members", help="starting members that train alone")
     members.add_argument("task")
     members.add_argument("--count", type=int, default=128)
-    members.add_argument("--steps", type=int, help="of training; as many as the recipe's first stage has, unless given")
+    members.add_argument("--steps", type=int, help="training steps (default: those of the recipe's first stage)")
     members.add_argument("--seed", type=int, default=0)
-    members.add_argument("--without", default="", help=f"one at a time, of {', '.join(OFF)}")
-    members.add_argument("--with", default="", dest="added", help="noise: which the recipes leave out")
+    members.add_argument("--without", default="", help=f"switch these off, one at a time: {', '.join(OFF)}")
+    members.add_argument("--with", default="", dest="added", help="switch on noise, which the recipes do not use")
     arguments = parser.parse_args()
     if arguments.verb == "runs":
         rows = whole_runs(arguments.folders)

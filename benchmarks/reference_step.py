@@ -1,7 +1,7 @@
-"""The first plain training step of this project, frozen: later speed is measured against it.
+"""The first plain training step of this project, frozen: the baseline for later speed measurements.
 
-It stands alone on purpose (no import from `nram`) and is not to be improved. One member is a
-single-example function under `vmap`; a population is a second `vmap`. It has everything the
+It imports nothing from `nram`, on purpose. Do not improve it. One member is a single-example
+function under `vmap`; a population is a second `vmap`. It has everything the
 paper's training step has: fuzzy circuit, learned halting, renormalising, activation clipping,
 entropy bonus and global clipping with Adam.
 """
@@ -50,7 +50,7 @@ def init_params(key, registers, repeats, hidden):
 
 
 def rotations(a):
-    """Row i is `a` rotated left by i: M copies laid out in rows of M + 1 slip by one place a row."""
+    """Row i is `a` rotated left by i: M copies in rows of M + 1 shift by one position per row."""
     m = a.shape[0]
     return jnp.tile(a, m + 1).reshape(m, m + 1)[:, :m]
 

@@ -1,12 +1,12 @@
-"""The training step of `reference_step.py` in PyTorch, written straightforwardly: a yardstick from outside.
+"""The training step of `reference_step.py` in straightforward PyTorch, for comparison.
 
-It needs PyTorch, which nothing else here does (`pip install torch`), and nothing of `nram`:
+It needs PyTorch (`pip install torch`), which nothing else here needs, and nothing from `nram`:
 
     python benchmarks/torch_step.py                     one core, the sizes of `nram bench step`
     python benchmarks/torch_step.py --device cuda --batch 32768 --memory-size 32 --steps 18 --hidden 32
 
-A batch is one member's. Populations would be a second batch axis of every weight; on a GPU a large batch stands in for
-them, which flatters PyTorch.
+A batch belongs to one member. A population would be a second batch axis of every weight. On a GPU a large batch replaces
+it, which favours PyTorch.
 """
 
 import argparse
@@ -21,7 +21,7 @@ READ, ZERO, ONE, TWO, INC, ADD, SUB, DEC, LESS, LESS_EQUAL, EQUAL, MIN, MAX, WRI
 
 
 class Renormalise(torch.autograd.Function):
-    """Rescale to a sum of 1; the gradient passes as it is."""
+    """Rescale to a sum of 1; the backward pass is the identity."""
 
     @staticmethod
     def forward(context, x):
@@ -33,7 +33,7 @@ class Renormalise(torch.autograd.Function):
 
 
 class Crop(torch.autograd.Function):
-    """The identity, whose gradient is cropped."""
+    """The identity, with a clipped gradient."""
 
     @staticmethod
     def forward(context, x, limit):

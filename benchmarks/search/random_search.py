@@ -1,7 +1,7 @@
-"""Random search: tables drawn one after another until one fits and generalises.
+"""Random search: draws tables until one fits and generalises.
 
-A table is what the search has, a row for every combination of flags with all modules in their order. It is compiled to
-the operations that matter, row by row as a run comes to them, and given up at the first instance it gets wrong.
+A table is the same as in the search: a row for every combination of flags, with all modules in their order. Each row is
+compiled to its live operations when a run first reaches it. A table is dropped at the first instance it gets wrong.
 
     .venv/bin/python benchmarks/search/random_search.py TASK REGISTERS REPEATS [--timeout SECONDS] [--seed S]
 """
@@ -25,7 +25,7 @@ from nram.search.structure import Structure
 from nram.tasks import get_task
 from nram.tasks.base import Task
 
-AT_ONCE = 200_000  # tables between two looks at the clock
+AT_ONCE = 200_000  # tables between two checks of the time
 CONSTANTS = 3  # 0, 1 and 2 are values without a module
 READ, INC, ADD, SUB, DEC, LESS, LESS_EQUAL, EQUAL, MIN, MAX, WRITE = range(11)
 CODES = {name: code for code, name in enumerate(name for name in MODULES if MODULES[name].arity > 0)}
@@ -35,7 +35,7 @@ _compiled: Any = njit(cache=True, nogil=True, boundscheck=False)
 
 @dataclass(frozen=True)
 class Drawn:
-    """How it ended. Without a program the time was over."""
+    """The result. Without a program, the time ran out."""
 
     program: Program | None
     seconds: float
@@ -43,7 +43,7 @@ class Drawn:
 
 
 def draw(task: Task, structure: Structure, seed: int, timeout: float) -> Drawn:
-    """A program that fits the pool and generalises, as the search has it, or the end of the time."""
+    """Find a program that fits the pool and generalises, by the same test as the search, until the timeout."""
     began = time.monotonic()
     pool = task_pool(task, seed)
     arrays = Arrays.of(pool)
@@ -68,7 +68,7 @@ def draw(task: Task, structure: Structure, seed: int, timeout: float) -> Drawn:
 
 
 class Arrays(NamedTuple):
-    """The pool for compiled code; what an instance does not have is 0."""
+    """The pool as arrays for compiled code, padded with 0."""
 
     starts: np.ndarray
     sizes: np.ndarray
@@ -99,7 +99,7 @@ def _rectangle(lists: list[list[int]]) -> np.ndarray:
 
 
 def program_of(structure: Structure, genes: np.ndarray) -> Program:
-    """The program that a table stands for."""
+    """The program of a table."""
     count, first_output = len(structure.sequence), CONSTANTS + structure.registers
 
     def row_of(flags: int) -> Row:
@@ -132,10 +132,10 @@ def start_random_numbers(seed):
 
 
 @_compiled
-def draw_value(codes, registers, place):
-    """A value that operation `place` may use: a constant, a register, or an earlier output that is not WRITE's."""
+def draw_value(codes, registers, operation):
+    """A random value that this operation may use: a constant, a register, or an earlier output that is not WRITE's."""
     while True:
-        value = np.random.randint(0, CONSTANTS + registers + place)
+        value = np.random.randint(0, CONSTANTS + registers + operation)
         if value < CONSTANTS + registers or codes[value - CONSTANTS - registers] != WRITE:
             return value
 
@@ -212,7 +212,7 @@ def draw_tables(codes, arity, registers, genes, starts, sizes, limits, cells, wa
     rows, count = len(genes), len(codes)
     code = np.zeros((rows, count, 4), np.int16)
     lengths = np.zeros(rows, np.int64)
-    live = np.zeros(count + 1, np.bool_)  # the last for all that is no output
+    live = np.zeros(count + 1, np.bool_)  # the last entry is for sources that are not outputs
     memory = np.zeros(starts.shape[1], np.int32)
     values = np.zeros(CONSTANTS + registers + count, np.int32)
     values[:CONSTANTS] = np.arange(CONSTANTS)
@@ -267,11 +267,11 @@ def main() -> None:
     arguments = parser.parse_args()
     structure = Structure(arguments.registers, arguments.repeats)
     done = draw(get_task(arguments.task), structure, arguments.seed, arguments.timeout)
-    said = f"{done.candidates:,} tables, {done.seconds:.1f} s with compiling"
+    summary = f"{done.candidates:,} tables, {done.seconds:.1f} s with compiling"
     if done.program is None:
-        raise SystemExit(f"none found: {said}")
+        raise SystemExit(f"none found: {summary}")
     print(table_to_text(simplify(done.program)))
-    print(said)
+    print(summary)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
-"""The search beside what one would pick instead: z3-based synthesis and random search, on the same job in one run.
+"""Compares the search with z3-based synthesis and random search, on the same tasks in one run.
 
     .venv/bin/python benchmarks/search/rivals.py [--tasks access,copy] [--timeout SECONDS] [--seeds N] [--json]
 
-All have the same examples, the same instruction set and the same structure (given), and all go on after a program that
-fits until one passes the same fresh and larger instances. The search without a named structure is there too, as
-`nram search TASK` runs it, but for one worker. The time of the search includes making its program short.
+All methods get the same examples, the same modules and the same structure. All continue until a program passes the same
+fresh and larger instances. The search also runs without a given structure, as `nram search TASK` does, with one worker.
+The time of the search includes shortening its program.
 
-Every attempt is a process of its own on one core: its clock starts when all is imported and compiled, and it is ended
-at the timeout, whatever it is doing then. Attempts follow one another, so none takes time from another.
+Every attempt is a separate process on one core. Its clock starts when everything is imported and compiled, and it is
+killed at the timeout. Attempts run one after another, so none takes time from another.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from nram.search.structure import Structure
 from nram.tasks import get_task
 from nram.tasks.base import Task
 
-# From the easiest to those at which each method ends.
+# From the easiest task to those that no method solves.
 JOBS = {
     "access": Structure(2, 1),
     "increment": Structure(2, 1),
@@ -44,8 +44,8 @@ JOBS = {
     "swap": Structure(4, 2),
     "permutation": Structure(3, 2),
 }
-WARMING = 60.0  # seconds at most of a first attempt on the easiest job, so that all is compiled
-STARTING = 300.0  # seconds in which a process must be ready
+WARMING = 60.0  # seconds for a first attempt on the easiest task, which compiles everything
+STARTING = 300.0  # seconds until a process must be ready
 
 
 class Job(NamedTuple):
@@ -97,7 +97,7 @@ METHODS: dict[str, Callable[[Task, Structure, int, float], bool]] = {
 
 
 def attempt(job: Job) -> float | None:
-    """Seconds to a program that fits and generalises; None if there was none at the timeout."""
+    """Seconds until a program fits and generalises; None if there is none at the timeout."""
     spawn = multiprocessing.get_context("spawn")
     ours, theirs = spawn.Pipe()
     process = spawn.Process(target=_work, args=(job, theirs), daemon=True)
@@ -145,7 +145,7 @@ def _shown(seconds: float | None, timeout: float) -> str:
 
 
 def _summary(times: Sequence[float | None], timeout: float) -> str:
-    """The median, and how many found one where not all did."""
+    """The median, and how many attempts succeeded if not all did."""
     found = [seconds for seconds in times if seconds is not None]
     median = statistics.median_high([float("inf") if seconds is None else seconds for seconds in times])
     text = _shown(None if median > timeout else median, timeout)

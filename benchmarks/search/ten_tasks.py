@@ -1,9 +1,9 @@
-"""All ten tasks from scratch, many seeds, no structure named: how often, how fast, and are the programs right?
+"""Searches all ten tasks with many seeds and no given structure: how often, how fast, and are the programs right?
 
     .venv/bin/python benchmarks/search/ten_tasks.py FOLDER [--tasks access,copy] [--seeds 10] [--budget SECONDS]
 
-Every program found is run on 10,000 fresh instances of every n up to 50 and on instances of n = 100,000, under T(n),
-and must be exact and halt on all. Programs and results are kept in FOLDER as they come; a second call goes on.
+Every program must be exact and halt on 10,000 fresh instances of all n up to 50 and on instances of n = 100,000, under
+T(n). FOLDER keeps programs and results as they arrive. A second call continues.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def attempt(arguments: argparse.Namespace, name: str, seed: int) -> dict[str, An
 
 
 def looked_at(program: Program, task: Task) -> dict[str, Any]:
-    """The size of a program, and how many of the fresh instances it gets right."""
+    """The size of a program, and how many fresh instances it gets right."""
     sizes = range(task.min_complexity, LARGEST + 1)
     each = -(-FRESH // len(sizes))
     fresh = [count_right(program, task, n, each, task.least_memory(n) + n % 7) for n in sizes]

@@ -1,13 +1,13 @@
-"""Programs by a solver: the wires of the table are unknown, and z3 is asked for some with which the examples come out.
+"""Program synthesis with z3: the wires of the table are unknowns, and the examples are constraints.
 
-This is what one would try without the search: constraint-based synthesis, guided by counterexamples (CEGIS). The
-program is the same as in the search, a row for every combination of flags with all modules in their order, and its
-structure is given. Each wire of each row is one of as many booleans as it has possible sources. An example is carried
-out on bit vectors from its concrete memory; it must have halted by its step limit, with the output cells right. A table
-that z3 finds is run on the whole pool, and then on fresh and larger instances; one that fails joins the examples.
+This is the natural alternative to the search: constraint-based synthesis guided by counterexamples (CEGIS). A program is
+the same as in the search: a row for every combination of flags, with all modules in their order. Its structure is
+given. Each wire of each row has one boolean per possible source. An example runs on bit vectors from its concrete
+memory. It must halt by its step limit with the right output cells. A table that z3 finds runs on the whole pool and
+then on fresh and larger instances. An instance that fails joins the examples.
 
-What helps z3: programs of few operations are asked for first, what a program does not use is fixed, runs may first
-take only a part of their steps, and one incremental solver for finite domains (QF_FD) keeps what it has learned.
+z3 gets some help: it looks for programs with few operations first, unused parts of a program are fixed, runs first get
+only a part of their steps, and one incremental solver for finite domains (QF_FD) keeps what it has learned.
 
     .venv/bin/python benchmarks/search/z3_synthesis.py TASK REGISTERS REPEATS [--timeout SECONDS] [--seed S]
 """
@@ -34,26 +34,26 @@ from nram.tasks import get_task
 from nram.tasks.base import Instance, Task
 
 CONSTANTS = 3  # 0, 1 and 2 are values without a module
-PARTS = (1 / 3, 1 / 2, 3 / 4, 1.0)  # of the steps that an example may take: shorter runs make smaller formulas
-FIRST_ROUND = 2.0  # seconds of each part; every round has twice as many
-QUESTIONS = 5  # at least, in the time of a part; one that takes longer gives way to programs of more operations
-EXAMPLE_CELLS = 5  # examples of about so many cells are preferred: they say more than those of three, and cost little
+PARTS = (1 / 3, 1 / 2, 3 / 4, 1.0)  # shares of an example's steps: shorter runs make smaller formulas
+FIRST_ROUND = 2.0  # seconds for each share; every round has twice as many
+QUESTIONS = 5  # at least, in the time of a share; after that z3 tries programs with more operations
+EXAMPLE_CELLS = 5  # preferred size: such examples say more than those of three cells, and cost little
 
 
 @dataclass(frozen=True)
 class Synthesised:
-    """How it ended. Without a program the time was over, or there is none."""
+    """The result. Without a program, the time ran out or there is none."""
 
     program: Program | None
     seconds: float
     questions: int
-    """Asked of the solver."""
+    """Number of questions to the solver."""
     examples: int
-    """Known to the solver at the end."""
+    """Number of examples that the solver knew at the end."""
 
 
 def synthesise(task: Task, structure: Structure, seed: int, timeout: float) -> Synthesised:
-    """A program that fits the pool and generalises, as the search has it, or the end of the time."""
+    """Find a program that fits the pool and generalises, by the same test as the search, until the timeout."""
     began = time.monotonic()
     pool = task_pool(task, seed)
     examples = [min(pool.instances, key=_preference)]
@@ -70,7 +70,7 @@ def synthesise(task: Task, structure: Structure, seed: int, timeout: float) -> S
 
 
 class Synthesis:
-    """Questions to one solver, in which runs may take a part of their steps."""
+    """One solver, whose runs get a share of their steps."""
 
     def __init__(self, task: Task, structure: Structure, pool: Pool, seed: int, part: float):
         self.task, self.structure, self.pool, self.seed, self.part = task, structure, pool, seed, part
@@ -81,7 +81,7 @@ class Synthesis:
         self.known = 0
         self.questions = 0
         self.refuted = 0
-        """There is no program of so few operations, whatever further examples say."""
+        """No program with this many operations or fewer exists."""
         self.hopeful = True
         uses = [(one, 1) for row in self.table.used for one in row]
         self.bounds = [z3.Bool(f"at_most_{most}") for most in range(len(uses) + 1)]
@@ -89,7 +89,7 @@ class Synthesis:
             self.solver.add(z3.Implies(bound, z3.PbLe(uses, most)))
 
     def find(self, examples: list[Instance], deadline: float) -> Program | None:
-        """A program that is right, with few operations if that is found; examples that speak against others join."""
+        """Find a right program, with few operations first. Counterexamples join the examples."""
         longest = (deadline - time.monotonic()) / QUESTIONS
         operations = self.refuted + 1
         while self.hopeful and operations < len(self.bounds):
@@ -109,7 +109,7 @@ class Synthesis:
                 examples.append(wrong)
                 continue
             if answer == z3.unsat:
-                self.hopeful = len(self.solver.unsat_core()) > 0  # otherwise the bound had no part in it
+                self.hopeful = len(self.solver.unsat_core()) > 0  # otherwise the bound is not the reason
                 if operations == self.refuted + 1:
                     self.refuted = operations
             operations += 1
@@ -136,11 +136,11 @@ def _preference(example: Instance) -> tuple[int, int]:
 
 
 Wire = dict[int, Any]
-"""From a source's number to the boolean that says that it is the one."""
+"""From the index of a source to the boolean that selects it."""
 
 
 class Table:
-    """The unknowns: for every row and wire, which source it has; which operations are used; whether the row halts."""
+    """The unknowns: the source of every wire in every row, the operations in use, and whether a row halts."""
 
     def __init__(self, structure: Structure):
         self.structure = structure
@@ -166,7 +166,7 @@ class Table:
         readers = [(used[k], wire) for k in range(count) for wire in arguments[k]]
         readers += [(z3.Not(halts), wire) for wire in updates]
         for matters, wire in readers:
-            # What does not matter is 0: one way to write a program down instead of very many.
+            # Unused parts are 0, so that a program has one form instead of very many.
             self.constraints.append(z3.Or(matters, wire[0]))
             for source, chosen in wire.items():
                 if source >= self.first_output:
@@ -176,16 +176,16 @@ class Table:
         self.used.append(used)
         self.halts.append(halts)
 
-    def _wire(self, name: str, place: int) -> Wire:
-        """One of the values known to operation `place`."""
-        outputs = [k for k in range(place) if self.structure.sequence[k] != "WRITE"]
+    def _wire(self, name: str, operation: int) -> Wire:
+        """The unknown source of an argument: one of the values known to this operation."""
+        outputs = [k for k in range(operation) if self.structure.sequence[k] != "WRITE"]
         sources = [*range(self.first_output), *(self.first_output + k for k in outputs)]
         choice = {source: z3.Bool(f"{name}_from{source}") for source in sources}
         self.constraints.append(z3.PbEq([(one, 1) for one in choice.values()], 1))
         return choice
 
     def program(self, model: Any) -> Program:
-        """What a model stands for."""
+        """The program of a model."""
 
         def holds(condition: Any) -> bool:
             return z3.is_true(model.eval(condition, model_completion=True))
@@ -214,7 +214,7 @@ class Table:
 
 
 class Run:
-    """An example carried out on the unknown table: constraints that say that it comes out right."""
+    """The run of an example on the unknown table, as constraints that its result is right."""
 
     def __init__(self, table: Table, example: Instance, steps: int, name: str):
         self.table = table
@@ -256,7 +256,7 @@ class Run:
         return new, self._named(z3.And(running, z3.Not(ends)))
 
     def _chosen(self, here: list[Any], wires: list[Wire], values: dict[int, Any]) -> Any:
-        """The value of the source that the present row's wire has."""
+        """The value at the source of the current row's wire."""
         found = self._variable()
         for source in wires[0]:
             selected = z3.Or(*(z3.And(at, wire[source]) for at, wire in zip(here, wires, strict=True)))
@@ -289,7 +289,7 @@ class Run:
         self.constraints.append(name == condition)
         return name
 
-    # ---- what the table of modules is emitted to; numbers have one bit more, for sums below 2 M
+    # ---- the builder for the table of modules; numbers have one bit more, for sums below 2 M
 
     @property
     def size(self) -> Any:
@@ -333,11 +333,11 @@ def main() -> None:
     arguments = parser.parse_args()
     structure = Structure(arguments.registers, arguments.repeats)
     done = synthesise(get_task(arguments.task), structure, arguments.seed, arguments.timeout)
-    said = f"{done.questions} questions, {done.examples} examples, {done.seconds:.1f} s"
+    summary = f"{done.questions} questions, {done.examples} examples, {done.seconds:.1f} s"
     if done.program is None:
-        raise SystemExit(f"none found: {said}")
+        raise SystemExit(f"none found: {summary}")
     print(table_to_text(simplify(done.program)))
-    print(said)
+    print(summary)
 
 
 if __name__ == "__main__":
