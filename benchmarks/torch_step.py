@@ -5,7 +5,7 @@ It needs PyTorch (`pip install torch`), which nothing else here needs, and nothi
     python benchmarks/torch_step.py                     one core, the sizes of `nram bench step`
     python benchmarks/torch_step.py --device cuda --batch 32768 --memory-size 32 --steps 18 --hidden 32
 
-A batch belongs to one member. A population would be a second batch axis of every weight. On a GPU a large batch replaces
+A batch belongs to one member. A population would be a second batch axis of all weights. On a GPU a large batch replaces
 it, which favours PyTorch.
 """
 

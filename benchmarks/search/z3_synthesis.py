@@ -1,6 +1,6 @@
 """Program synthesis with z3: the wires of the table are unknowns, and the examples are constraints.
 
-This is the natural alternative to the search: constraint-based synthesis guided by counterexamples (CEGIS). A program is
+This is the natural alternative to the search: constraint-based synthesis with counterexamples (CEGIS). A program is
 the same as in the search: a row for every combination of flags, with all modules in their order. Its structure is
 given. Each wire of each row has one boolean per possible source. An example runs on bit vectors from its concrete
 memory. It must halt by its step limit with the right output cells. A table that z3 finds runs on the whole pool and
