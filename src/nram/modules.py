@@ -20,9 +20,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, NoReturn, Protocol, cast
 
+from nram.algebra import Array, Formula
 from nram.errors import UsageError
-
-Array = Any  # a NumPy or a JAX array
 
 
 class Builder(Protocol):
@@ -112,52 +111,6 @@ class Module:
         return _PAPER.get(self.name) is self
 
 
-def _constant(value: int) -> Callable[..., Array]:
-    return lambda xp, size: xp.eye(size)[value]
-
-
-def _negate(xp, a: Array) -> Array:
-    """The distribution of -A mod M."""
-    return xp.roll(xp.flip(a, -1), 1, -1)
-
-
-def _subtract(xp, size: int, a: Array, b: Array) -> Array:
-    # A - B = c means A = b + c. Row b of this matrix is `a` rotated left by b: copies of `a` laid
-    # out in rows of M + 1 slip by one place a row, so no gather is needed.
-    rotations = xp.tile(a, size + 1).reshape(size, size + 1)[:, :size]
-    return b @ rotations
-
-
-def _boolean(xp, size: int, probability: Array) -> Array:
-    """The distribution of a truth value: 1 with this probability, else 0."""
-    pair = xp.stack([1 - probability, probability])
-    return xp.concatenate([pair, xp.zeros(size - 2, pair.dtype)])
-
-
-def _less(xp, size: int, a: Array, b: Array) -> Array:
-    return _boolean(xp, size, xp.sum((xp.cumsum(a, -1) - a) * b, -1))
-
-
-def _less_or_equal(xp, size: int, a: Array, b: Array) -> Array:
-    return _boolean(xp, size, xp.sum(xp.cumsum(a, -1) * b, -1))
-
-
-def _equal(xp, size: int, a: Array, b: Array) -> Array:
-    return _boolean(xp, size, xp.sum(a * b, -1))
-
-
-def _minimum(xp, size: int, a: Array, b: Array) -> Array:
-    # The smaller is c: A = c and B >= c, or B = c and A > c.
-    at_least_b = xp.sum(b, -1, keepdims=True) - xp.cumsum(b, -1) + b
-    above_a = xp.sum(a, -1, keepdims=True) - xp.cumsum(a, -1)
-    return a * at_least_b + b * above_a
-
-
-def _maximum(xp, size: int, a: Array, b: Array) -> Array:
-    # The larger is c: A = c and B <= c, or B = c and A < c.
-    return a * xp.cumsum(b, -1) + b * (xp.cumsum(a, -1) - a)
-
-
 def _write_integer(memory, pointer: int, value: int) -> None:
     memory[pointer] = value
 
@@ -200,14 +153,14 @@ PAPER_MODULES: tuple[Module, ...] = (
         "reads",
         meaning="the cell at p",
     ),
-    Module("ZERO", (), lambda size: 0, _constant(0), lambda to: to.number(0), meaning="0"),
-    Module("ONE", (), lambda size: 1, _constant(1), lambda to: to.number(1), meaning="1"),
-    Module("TWO", (), lambda size: 2, _constant(2), lambda to: to.number(2), meaning="2"),
+    Module("ZERO", (), lambda size: 0, Formula(lambda d: d.certain(0)), lambda to: to.number(0), meaning="0"),
+    Module("ONE", (), lambda size: 1, Formula(lambda d: d.certain(1)), lambda to: to.number(1), meaning="1"),
+    Module("TWO", (), lambda size: 2, Formula(lambda d: d.certain(2)), lambda to: to.number(2), meaning="2"),
     Module(
         "INC",
         ("a",),
         lambda size, a: (a + 1) % size,
-        lambda xp, size, a: xp.roll(a, 1, -1),
+        Formula(lambda d, a: d.rotate(a, 1)),
         _emit_inc,
         meaning="a + 1 mod M",
     ),
@@ -215,16 +168,23 @@ PAPER_MODULES: tuple[Module, ...] = (
         "ADD",
         ("a", "b"),
         lambda size, a, b: (a + b) % size,
-        lambda xp, size, a, b: _subtract(xp, size, a, _negate(xp, b)),
+        Formula(lambda d, a, b: d.plus(a, b)),
         _emit_add,
         meaning="a + b mod M",
     ),
-    Module("SUB", ("a", "b"), lambda size, a, b: (a - b) % size, _subtract, _emit_sub, meaning="a - b mod M"),
+    Module(
+        "SUB",
+        ("a", "b"),
+        lambda size, a, b: (a - b) % size,
+        Formula(lambda d, a, b: d.minus(a, b)),
+        _emit_sub,
+        meaning="a - b mod M",
+    ),
     Module(
         "DEC",
         ("a",),
         lambda size, a: (a - 1) % size,
-        lambda xp, size, a: xp.roll(a, -1, -1),
+        Formula(lambda d, a: d.rotate(a, -1)),
         _emit_dec,
         meaning="a - 1 mod M",
     ),
@@ -232,7 +192,7 @@ PAPER_MODULES: tuple[Module, ...] = (
         "LESS-THAN",
         ("x", "y"),
         lambda size, x, y: 1 * (x < y),
-        _less,
+        Formula(lambda d, x, y: d.truth(d.below(x), y)),
         lambda to, x, y: _emit_truth(to, to.less(x, y)),
         meaning="1 if x < y, otherwise 0",
     ),
@@ -240,7 +200,7 @@ PAPER_MODULES: tuple[Module, ...] = (
         "LESS-OR-EQUAL-THAN",
         ("x", "y"),
         lambda size, x, y: 1 * (x <= y),
-        _less_or_equal,
+        Formula(lambda d, x, y: d.truth(d.at_most(x), y)),
         lambda to, x, y: to.choose(to.less(y, x), to.number(0), to.number(1)),
         meaning="1 if x <= y, otherwise 0",
     ),
@@ -248,7 +208,7 @@ PAPER_MODULES: tuple[Module, ...] = (
         "EQUALITY-TEST",
         ("a", "b"),
         lambda size, a, b: 1 * (a == b),
-        _equal,
+        Formula(lambda d, a, b: d.truth(a, b)),
         lambda to, a, b: _emit_truth(to, to.equal(a, b)),
         meaning="1 if a = b, otherwise 0",
     ),
@@ -256,7 +216,7 @@ PAPER_MODULES: tuple[Module, ...] = (
         "MIN",
         ("a", "b"),
         lambda size, a, b: a + (b - a) * (b < a),
-        _minimum,
+        Formula(lambda d, a, b: a * d.at_least(b) + b * d.above(a)),  # A = c and B >= c, or B = c and A > c
         lambda to, a, b: to.choose(to.less(b, a), b, a),
         meaning="the smaller of both",
     ),
@@ -264,7 +224,7 @@ PAPER_MODULES: tuple[Module, ...] = (
         "MAX",
         ("a", "b"),
         lambda size, a, b: a + (b - a) * (b > a),
-        _maximum,
+        Formula(lambda d, a, b: a * d.at_most(b) + b * d.below(a)),  # A = c and B <= c, or B = c and A < c
         lambda to, a, b: to.choose(to.less(a, b), b, a),
         meaning="the larger of both",
     ),

@@ -83,11 +83,11 @@ class BackwardPass:
             self._weights_back(group, record, logits)
         writes, later = shape.writes, shape.argument_wires
         for index in reversed(range(len(shape.modules))):
-            name, group = shape.modules[index], self.block.wire_groups[index]
+            module, group = shape.wiring.modules[index], self.block.wire_groups[index]
             if not group:
                 continue
-            writes -= name == "WRITE"
-            if name != "WRITE":
+            writes -= module.memory == "writes"
+            if module.memory != "writes":
                 self.block.mixing.value_gradient(
                     [shape.registers + index],
                     range(later, wires),
@@ -96,7 +96,7 @@ class BackwardPass:
                     lambda v, m, total: to.store(fuzzy.crop(total), own["output_gradient"], m),
                 )
             fuzzy.backward(
-                name,
+                module,
                 [to.row(record["arguments"], wire * shape.size) for wire in group],
                 own["output_gradient"],
                 [to.row(received, wire * shape.size) for wire in group],

@@ -118,7 +118,7 @@ def _fingerprint(shape: KernelShape) -> str:
 def _sources() -> str:
     digest = hashlib.sha256()
     package = Path(__file__).parents[3]
-    others = (package / "modules.py", package / "machine" / "wiring.py", package / "programs" / "native" / "jit.py")
+    others = [package / name for name in ("algebra.py", "modules.py", "machine/wiring.py", "programs/native/jit.py")]
     for path in (*sorted(Path(__file__).parents[1].rglob("*.py")), *others):
         digest.update(path.read_bytes())
     return digest.hexdigest()

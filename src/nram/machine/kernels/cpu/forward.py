@@ -140,7 +140,7 @@ class ForwardPass:
             out = to.row(record["values"], shape.value_rows[shape.registers + index])
             after = writes + (module.name == "WRITE")
             self.block.fuzzy.forward(
-                module.name, arguments, out, self.block.memory(step, writes), self.block.memory(step, after)
+                module, arguments, out, self.block.memory(step, writes), self.block.memory(step, after)
             )
             writes = after
         for wires in self.block.wire_groups[len(shape.modules) :]:

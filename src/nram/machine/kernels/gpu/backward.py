@@ -194,7 +194,7 @@ class BackwardPass:
                     tape = self._version(step, place.writes)
                 gradient = fuzzy.crop(to_values[shape.registers + place.index])
                 tapes = TapesBack(self.own["tape"], tape, crop_tape, pending)
-                found = fuzzy.backward(module.name, own, gradient, tapes)
+                found = fuzzy.backward(module, own, gradient, tapes)
                 crop_tape = crop_tape and module.memory == "nothing"
                 for wire, received in enumerate(found, place.wire):
                     self._receive(wire, received, to_values, to_entropy)

@@ -126,7 +126,7 @@ class ForwardPass:
                 if wire in shape.kept_wires:
                     to.store_columns(arguments[-1], episode.part(record, "arguments", shape.kept_wires[wire]))
                 wire += 1
-            values.append(episode.fuzzy.forward(module.name, arguments, episode.tapes(step, writes, tape)))
+            values.append(episode.fuzzy.forward(module, arguments, episode.tapes(step, writes, tape)))
             writes += module.name == "WRITE"
         if shape.gradient:
             for v, row in shape.value_rows.items():
