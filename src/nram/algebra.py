@@ -4,8 +4,8 @@ A formula says once what a module does to distributions over 0..M-1, each a row 
 
     MIN     lambda d, a, b: a * d.at_least(b) + b * d.above(a)
 
-The smaller of both is c if A = c and B >= c, or if B = c and A > c; `*` and `+` work on each c alone. `Arrays` computes
-a formula with NumPy or jax.numpy. The kernels for CPUs and GPUs read it as a graph of terms.
+In words: the smaller of both is c if A = c and B >= c, or if B = c and A > c. The operators `*` and `+` work on each c
+alone. `Arrays` computes a formula with NumPy or jax.numpy. The kernels for CPUs and GPUs read it as a graph of terms.
 
 Every operation is linear in each of its operands, so its gradient is again an operation of the algebra: an operation
 passes a gradient back by its transpose. `Formula.gradients` applies these rules, and no gradient is written by hand.
@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 Array = Any  # of NumPy or JAX
@@ -64,26 +63,25 @@ class Arrays:
         """P(X > c) for every c"""
         return self.xp.sum(x, -1, keepdims=True) - self.xp.cumsum(x, -1)
 
-    def truth(self, x: Array, y: Array) -> Array:
-        """A truth value: 1 with the probability sum over c of x[c] y[c], otherwise 0."""
-        probability = self.xp.sum(x * y, -1)
+    def truth(self, x: Array) -> Array:
+        """A truth value: 1 with the probability sum over c of x[c], otherwise 0."""
+        probability = self.xp.sum(x, -1)
         pair = self.xp.stack([1 - probability, probability])
         return self.xp.concatenate([pair, self.xp.zeros(self.size - 2, pair.dtype)])
 
 
 @dataclass(frozen=True)
 class Term:
-    """An operation of the algebra, applied to terms. Kernels also meet some that no formula names:
+    """An operation of the algebra, applied to terms and integers. Some of them no formula names:
 
-    argument        the module's argument of this number; the gradient of the output follows the last argument
+    argument        the module's argument of this index; the gradient of the output follows the last argument
     multiply        x y at each c
-    multiply_add    x y + z at each c, one instruction; every sum must have a product in it
-    slope, scale    how the loss changes with the probability that a truth value is 1; a row times such a number
+    multiply_add    x y + z at each c, one instruction; every sum has a product in it
+    slope           at each c the same: how the loss changes with the probability of a truth value, from its gradient
     """
 
     operation: str
-    operands: tuple[Term, ...] = ()
-    number: int = 0  # of `certain`, `rotate` and `argument`
+    operands: tuple[Any, ...]
 
     def __mul__(self, other: Term) -> Term:
         return Term("multiply", (self, other))
@@ -93,43 +91,39 @@ class Term:
         assert product.operation == "multiply"
         return Term("multiply_add", (*product.operands, rest))
 
-    @cached_property
-    def parts(self) -> tuple[Term, ...]:
-        """All terms in this one and itself, once each; what a term is made of comes before it."""
-        return tuple(dict.fromkeys([*(part for operand in self.operands for part in operand.parts), self]))
+    @property
+    def terms(self) -> list[Term]:
+        """The operands without integers."""
+        return [operand for operand in self.operands if isinstance(operand, Term)]
+
+    @property
+    def parts(self) -> list[Term]:
+        """All terms in this one, then itself, once each: what a term is made of comes before it."""
+        return list(dict.fromkeys([part for operand in self.terms for part in operand.parts] + [self]))
 
 
 class Terms:
-    """The operations of `Arrays` on terms."""
-
-    def certain(self, number: int) -> Term:
-        return Term("certain", number=number)
-
-    def rotate(self, x: Term, by: int) -> Term:
-        return Term("rotate", (x,), by)
+    """The operations of `Arrays` and a few more on terms."""
 
     def __getattr__(self, operation: str) -> Callable[..., Term]:
         return lambda *operands: Term(operation, operands)
 
 
-def transposed(term: Term, gradient: Term) -> tuple[Term, ...]:
-    """The gradients with respect to a term's operands, from that with respect to the term."""
-    d, g = Terms(), gradient
-    match term.operation, term.operands:
-        case "rotate", _:
-            return (d.rotate(g, -term.number),)
-        case "plus", [x, y]:
-            return d.minus(g, y), d.minus(g, x)
-        case "minus", [x, y]:
-            return d.plus(g, y), d.minus(x, g)
-        case ("at_most" | "below" | "at_least" | "above") as sums, _:
-            across = {"at_most": d.at_least, "below": d.above, "at_least": d.at_most, "above": d.below}
-            return (across[sums](g),)
-        case (("multiply" | "multiply_add"), [x, y, *rest]):
-            return g * y, g * x, *(g for _ in rest)
-        case "truth", [x, y]:
-            return d.scale(d.slope(g), y), d.scale(d.slope(g), x)
-    return ()
+d = Terms()
+
+TRANSPOSED: dict[str, Callable[..., tuple[Term, ...]]] = {
+    "rotate": lambda g, x, by: (d.rotate(g, -by),),
+    "plus": lambda g, x, y: (d.minus(g, y), d.minus(g, x)),
+    "minus": lambda g, x, y: (d.plus(g, y), d.minus(x, g)),
+    "at_most": lambda g, x: (d.at_least(g),),
+    "below": lambda g, x: (d.above(g),),
+    "at_least": lambda g, x: (d.at_most(g),),
+    "above": lambda g, x: (d.below(g),),
+    "truth": lambda g, x: (d.slope(g),),
+    "multiply": lambda g, x, y: (g * y, g * x),
+    "multiply_add": lambda g, x, y, z: (g * y, g * x, g),
+}
+"""The gradients with respect to an operation's operands, from that with respect to its result."""
 
 
 @dataclass(frozen=True)
@@ -143,13 +137,24 @@ class Formula:
 
     def output(self, arity: int) -> Term:
         """The output, from arguments 0 to arity - 1."""
-        return self.formula(Terms(), *(Term("argument", number=number) for number in range(arity)))
+        return self.formula(d, *map(d.argument, range(arity)))
 
     def gradients(self, arity: int) -> list[Term]:
         """The gradients with respect to the arguments; that with respect to the output counts as one argument more."""
         output = self.output(arity)
-        received = {output: Term("argument", number=arity)}
+        received = {output: d.argument(arity)}
         for term in reversed(output.parts):
-            for operand, gradient in zip(term.operands, transposed(term, received[term]), strict=True):
-                received[operand] = gradient + received[operand] if operand in received else gradient
-        return [received[Term("argument", number=number)] for number in range(arity)]
+            if term.terms:
+                gradients = TRANSPOSED[term.operation](received[term], *term.operands)
+                for operand, gradient in zip(term.terms, gradients, strict=True):
+                    received[operand] = gradient + received[operand] if operand in received else gradient
+        return [received[d.argument(index)] for index in range(arity)]
+
+
+def evaluate(term: Term, operations: dict[str, Callable[..., Any]], known: dict[Term, Any]) -> Any:
+    """The value of a term by these operations; `known` has its arguments, and keeps the values of all its parts."""
+    for part in term.parts:
+        if part not in known:
+            operands = (known[operand] if isinstance(operand, Term) else operand for operand in part.operands)
+            known[part] = operations[part.operation](*operands)
+    return known[term]

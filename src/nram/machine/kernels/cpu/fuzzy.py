@@ -8,12 +8,18 @@ with respect to arguments are cropped where they are stored (the paper's activat
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import cast
 
-from nram.algebra import Formula, Term
-from nram.machine.kernels.cpu.fused import compute_together
+from nram.algebra import Formula, Term, d
 from nram.machine.kernels.cpu.lanes import Lanes, Value
 from nram.modules import Module
+
+UPWARDS, DOWNWARDS = ("at_most", "below"), ("at_least", "above")
+SUMS = (*UPWARDS, *DOWNWARDS, "truth")  # all terms that are sums over c
+
+Rows = list[Value]  # addresses of rows
+Finish = Callable[[Value], Value]  # applied to a number before it is stored
 
 
 class Fuzzy:
@@ -45,13 +51,13 @@ class Fuzzy:
 
         return b.chunks(self.size, 12, part, [b.number(0.0)])[0]
 
-    def forward(self, module: Module, arguments: list[Value], out: Value, memory: Value, after: Value) -> None:
+    def forward(self, module: Module, arguments: Rows, out: Value, memory: Value, after: Value) -> None:
         """Store the output at `out`, or, for WRITE, the new memory at `after`."""
         if module.memory == "writes":
-            self._write(*arguments, memory, after)
+            self._write(memory, after, *arguments)
             return
         if module.memory == "reads":
-            self._read(*arguments, memory, out)
+            self._read(memory, out, *arguments)
         else:
             term = cast(Formula, module.fuzzy).output(module.arity)
             self._compute([term], arguments, [out], lambda x: x)
@@ -60,13 +66,7 @@ class Fuzzy:
         self.renormalise(out)
 
     def backward(
-        self,
-        module: Module,
-        arguments: list[Value],
-        gradient: Value,
-        received: list[Value],
-        memory: Value,
-        to_memory: Value,
+        self, module: Module, arguments: Rows, gradient: Value, received: Rows, memory: Value, to_memory: Value
     ) -> None:
         """From the gradient of the output to those of the arguments, stored at `received`.
 
@@ -74,39 +74,37 @@ class Fuzzy:
         to that of the memory before them. WRITE's own output is a constant.
         """
         if module.memory == "writes":
-            self._write_back(*arguments, memory, to_memory, *received)
+            self._write_back(memory, to_memory, *(arguments + received))
         elif module.memory == "reads":
-            self._read_back(*arguments, gradient, memory, to_memory, *received)
+            self._read_back(memory, to_memory, gradient, *(arguments + received))
         else:
             terms = cast(Formula, module.fuzzy).gradients(module.arity)
             self._compute(terms, [*arguments, gradient], received, self.crop)
 
     # The algebra of distributions
 
-    def _compute(
-        self, terms: list[Term], rows: list[Value], outs: list[Value], finish: Callable[[Value], Value]
-    ) -> None:
-        """Store finish(term[c]) for all c of some terms at `outs`; `rows` are the arguments that terms are made of."""
+    def _compute(self, terms: list[Term], rows: Rows, outs: Rows, finish: Finish) -> None:
+        """Store finish(term[c]) for all c of some terms at `outs`; `rows` are the arguments that terms name."""
         fused = {}
         for term, out in zip(terms, outs, strict=True):
-            match term.operation, [rows[operand.number] for operand in term.operands]:
-                case "rotate", [x]:
-                    self._rotate(x, term.number, out, finish)
-                case ("plus" | "minus") as operation, [x, y]:
-                    self._convolve(x, y, 1 if operation == "minus" else -1, out, finish)
+            match term:
+                case Term("rotate", (Term("argument", (x,)), by)):
+                    self._rotate(rows[x], by, out, finish)
+                case Term("plus" | "minus" as operation, (Term("argument", (x,)), Term("argument", (y,)))):
+                    self._convolve(rows[x], rows[y], 1 if operation == "minus" else -1, out, finish)
                 case _:
                     fused[term] = out
         if fused:
-            compute_together(self.b, self.size, rows, fused, self.scratch, finish)
+            self._fuse(fused, rows, finish)
 
-    def _rotate(self, x: Value, by: int, out: Value, finish: Callable[[Value], Value]) -> None:
+    def _rotate(self, x: Value, by: int, out: Value, finish: Finish) -> None:
         """out[c + by] = finish(x[c]), modulo M; `by` is 1 or -1."""
         b, last = self.b, self.size - 1
         source, target = (0, 1) if by == 1 else (1, 0)
         b.each(last, lambda c: b.store(finish(b.load(b.row(x, source), c)), b.row(out, target), c))
         b.store(finish(b.load(x, last if by == 1 else 0)), out, 0 if by == 1 else last)
 
-    def _convolve(self, x: Value, y: Value, sign: int, out: Value, finish: Callable[[Value], Value]) -> None:
+    def _convolve(self, x: Value, y: Value, sign: int, out: Value, finish: Finish) -> None:
         """out[c] = finish(sum over k of y[k] x[c + sign k]), modulo M."""
         b = self.b
 
@@ -129,9 +127,53 @@ class Fuzzy:
 
         b.chunks(self.size, b.accumulators - 2, outputs)
 
+    def _fuse(self, outs: dict[Term, Value], arguments: Rows, finish: Finish) -> None:
+        """Compute terms together, in as few loops over c as their sums allow.
+
+        A loop keeps running sums in registers and computes whatever they allow. Sums from below need a loop upwards,
+        and sums from above one downwards: loops of an even index go upwards, the others downwards. A sum that a later
+        loop needs, too, is stored for it.
+        """
+        b = self.b
+        rows = {d.argument(index): row for index, row in enumerate(arguments)}
+        parts = list(dict.fromkeys(part for term in outs for part in term.parts))
+        sums = [part for part in parts if part.operation in SUMS]
+        needed = [own for own in sums if any(own in part.parts and _loop(own) < _loop(part) for part in parts)]
+        stored = {own: b.row(self.scratch, index * self.size) for index, own in enumerate(needed)}
+        slopes = {part: self._slope(rows[part.operands[0]]) for part in parts if part.operation == "slope"}
+
+        def run(loop: int) -> None:
+            running = [own for own in sums if _loop(own) == loop]
+            stores = {term: out for term, out in outs.items() if _loop(term) == loop and term.operation != "truth"}
+            in_memory = rows | {own: row for own, row in stored.items() if _loop(own) < loop}
+
+            def step(index: Value, totals: list[Value]) -> list[Value]:
+                c = index if loop % 2 == 0 else b.at.sub(b.index(self.size - 1), index)
+                here = Here(b, c, in_memory, dict(zip(running, totals, strict=True)), dict(slopes))
+                for term, out in stores.items():
+                    b.store(finish(here.value(term)), out, c)
+                for own in running:
+                    value = here.value(own)
+                    if own in stored:
+                        b.store(value, stored[own], c)
+                return [here.sums[own] for own in running]
+
+            if running or stores:
+                totals = b.repeat(self.size, step, [b.number(0.0)] * len(running))
+                for truth, total in zip(running, totals, strict=True):
+                    if truth.operation == "truth":
+                        b.store(b.sub(b.number(1.0), total), outs[truth], 0)
+                        b.store(total, outs[truth], 1)
+
+        for loop in range(1 + max(map(_loop, outs))):
+            run(loop)
+
+    def _slope(self, gradient: Value) -> Value:
+        return self.b.sub(self.b.load(gradient, 1), self.b.load(gradient, 0))
+
     # The memory
 
-    def _read(self, pointer: Value, memory: Value, out: Value) -> None:
+    def _read(self, memory: Value, out: Value, pointer: Value) -> None:
         b = self.b
 
         def values(start: Value, count: int) -> None:
@@ -147,7 +189,7 @@ class Fuzzy:
 
         b.chunks(self.size, b.accumulators - 2, values)
 
-    def _write(self, pointer: Value, value: Value, memory: Value, after: Value) -> None:
+    def _write(self, memory: Value, after: Value, pointer: Value, value: Value) -> None:
         b = self.b
 
         def cell(i: Value) -> None:
@@ -165,7 +207,7 @@ class Fuzzy:
 
         b.each(self.size, cell, together=1)
 
-    def _read_back(self, pointer: Value, gradient: Value, memory: Value, to_memory: Value, to_pointer: Value) -> None:
+    def _read_back(self, memory: Value, to_memory: Value, gradient: Value, pointer: Value, to_pointer: Value) -> None:
         b = self.b
 
         def cell(i: Value) -> None:
@@ -188,7 +230,7 @@ class Fuzzy:
         b.each(self.size, cell, together=1)
 
     def _write_back(
-        self, pointer: Value, value: Value, memory: Value, to_memory: Value, to_pointer: Value, to_value: Value
+        self, memory: Value, to_memory: Value, pointer: Value, value: Value, to_pointer: Value, to_value: Value
     ) -> None:
         b = self.b
         b.each(self.size, lambda i: b.store(b.number(0.0), to_pointer, i))
@@ -215,3 +257,41 @@ class Fuzzy:
 
         b.chunks(self.size, b.accumulators // 2, values)
         b.each(self.size, lambda i: b.store(self.crop(b.load(to_pointer, i)), to_pointer, i))
+
+
+def _loop(term: Term) -> int:
+    """The index of the first loop that can compute a term."""
+    index = max(map(_loop, term.terms), default=0)
+    return index + (term.operation in (DOWNWARDS, UPWARDS)[index % 2])
+
+
+@dataclass
+class Here:
+    """The values of terms at one c."""
+
+    b: Lanes
+    c: Value
+    rows: dict[Term, Value]  # that are in memory
+    sums: dict[Term, Value]  # running sums, without this c until their values are asked for
+    known: dict[Term, Value]
+
+    def value(self, term: Term) -> Value:
+        if term not in self.known:
+            self.known[term] = self._computed(term)
+        return self.known[term]
+
+    def _computed(self, term: Term) -> Value:
+        b = self.b
+        if term in self.rows:
+            return b.load(self.rows[term], self.c)
+        if term.operation == "multiply":
+            return b.mul(*map(self.value, term.operands))
+        if term.operation == "multiply_add":
+            return b.fma(*map(self.value, term.operands))
+        (added,), before = term.operands, self.sums[term]
+        if added.operation == "multiply":
+            x, y = map(self.value, added.operands)
+            self.sums[term] = b.fma(x, y, before)
+        else:
+            self.sums[term] = b.add(before, self.value(added))
+        return before if term.operation in ("below", "above") else self.sums[term]

@@ -8,9 +8,10 @@ of memory.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple, cast
 
-from nram.algebra import Formula, Term
+from nram.algebra import Formula, Term, d, evaluate
 from nram.machine.kernels.gpu.shape import LANES, QUAD, WarpShape
 from nram.machine.kernels.gpu.warps import Columns, Value, Warps
 from nram.modules import Module
@@ -48,6 +49,20 @@ class Fuzzy:
         self.room = room  # a row of shared memory
         self.clip = clip
         self.minus_clip = b.at.fneg(clip)
+        self.operations: dict[str, Callable[..., Columns]] = {
+            "certain": lambda number: b.certain(number, shape.columns),
+            "rotate": lambda x, by: b.rotated(x, by, self.size),
+            "plus": self._convolved,
+            "minus": lambda x, y: self._convolved(x, b.reflected(y, self.size)),
+            "at_most": b.prefix,
+            "below": lambda x: each(b.sub, b.prefix(x), x),
+            "at_least": lambda x: each(b.add, self._above(x), x),
+            "above": self._above,
+            "truth": self._truth,
+            "slope": self._slope,
+            "multiply": partial(each, b.mul),
+            "multiply_add": partial(each, b.fma),
+        }
 
     def crop(self, gradient: Columns) -> Columns:
         """C1, and nothing beyond M."""
@@ -66,47 +81,19 @@ class Fuzzy:
 
     # The algebra of distributions
 
-    def _computed(self, term: Term, arguments: list[Columns], known: dict[Term, Any]) -> Any:
-        """A term as columns, or a slope as one warp; `known` are the terms that are computed already."""
-        if term not in known:
-            operands = [self._computed(operand, arguments, known) for operand in term.operands]
-            known[term] = arguments[term.number] if term.operation == "argument" else self._applied(term, *operands)
-        return known[term]
+    def _truth(self, x: Columns) -> Columns:
+        b = self.b
+        truth = b.total(x)
+        no = b.choose(b.only(0), b.sub(b.number(1.0), truth), b.nothing)
+        return [b.choose(b.only(1), truth, no), *[b.nothing] * (len(x) - 1)]
 
-    def _applied(self, term: Term, *operands: Any) -> Any:
-        b, size = self.b, self.size
-        match term.operation, operands:
-            case "certain", _:
-                return b.certain(term.number, self.shape.columns)
-            case "rotate", [x]:
-                return b.rotated(x, term.number, size)
-            case "plus", [x, y]:
-                return self._convolved(x, y)
-            case "minus", [x, y]:
-                return self._convolved(x, b.reflected(y, size))
-            case "at_most", [x]:
-                return b.prefix(x)
-            case "below", [x]:
-                return each(b.sub, b.prefix(x), x)
-            case "above", [x]:
-                up_to = b.prefix(x)
-                whole = b.pick(up_to, self.shape.row - 1)
-                return [b.sub(whole, part) for part in up_to]
-            case "at_least", [x]:
-                return each(b.add, self._applied(Term("above"), x), x)
-            case "multiply", [x, y]:
-                return each(b.mul, x, y)
-            case "multiply_add", [x, y, z]:
-                return each(b.fma, x, y, z)
-            case "truth", [x, y]:
-                truth = b.total(each(b.mul, x, y))
-                no = b.choose(b.only(0), b.sub(b.number(1.0), truth), b.nothing)
-                return [b.choose(b.only(1), truth, no), *[b.nothing] * (len(x) - 1)]
-            case "slope", [gradient]:
-                return b.sub(b.pick(gradient, 1), b.pick(gradient, 0))
-            case "scale", [slope, x]:
-                return [b.mul(slope, column) for column in x]
-        raise ValueError(f"there is no code for {term.operation}")
+    def _slope(self, gradient: Columns) -> Columns:
+        return [self.b.sub(self.b.pick(gradient, 1), self.b.pick(gradient, 0))] * len(gradient)
+
+    def _above(self, x: Columns) -> Columns:
+        up_to = self.b.prefix(x)
+        whole = self.b.pick(up_to, self.shape.row - 1)
+        return [self.b.sub(whole, part) for part in up_to]
 
     def _convolved(self, x: Columns, y: Columns) -> Columns:
         """result[i] = sum over k of x[k] y[i - k], modulo M.
@@ -137,13 +124,17 @@ class Fuzzy:
     def forward(self, module: Module, arguments: list[Columns], tapes: Tapes) -> Columns:
         """The output; WRITE changes the tape, and keeps its new version."""
         if module.memory == "writes":
-            self._write(*arguments, tapes)
+            self._write(tapes, *arguments)
             return self.b.certain(0, self.shape.columns)
         if module.memory == "reads":
-            return self.renormalised(self._read(*arguments, tapes))
-        term = cast(Formula, module.fuzzy).output(module.arity)
-        found = self._computed(term, arguments, {})
-        return found if term.operation in ("certain", "truth") else self.renormalised(found)
+            return self.renormalised(self._read(tapes, *arguments))
+        output = cast(Formula, module.fuzzy).output(module.arity)
+        found = self._evaluated([output], arguments)[0]
+        return found if output.operation in ("certain", "truth") else self.renormalised(found)
+
+    def _evaluated(self, terms: list[Term], arguments: list[Columns]) -> list[Columns]:
+        known: dict[Term, Any] = {d.argument(index): columns for index, columns in enumerate(arguments)}
+        return [evaluate(term, self.operations, known) for term in terms]
 
     def _each_row(
         self, pointer: Columns, tapes: Tapes, body: Callable[..., list[Value]], carried: list[Value]
@@ -166,7 +157,7 @@ class Fuzzy:
                 carried = body(number * shape.row, weight, tapes.rows[number], carried)
         return carried
 
-    def _read(self, pointer: Columns, tapes: Tapes) -> Columns:
+    def _read(self, tapes: Tapes, pointer: Columns) -> Columns:
         b = self.b
 
         def row(_place: Value, weight: Value, there: Columns, sums: list[Value]) -> list[Value]:
@@ -174,7 +165,7 @@ class Fuzzy:
 
         return self._each_row(pointer, tapes, row, [b.nothing] * self.shape.columns)
 
-    def _write(self, pointer: Columns, value: Columns, tapes: Tapes) -> None:
+    def _write(self, tapes: Tapes, pointer: Columns, value: Columns) -> None:
         b, rows = self.b, []
 
         def row(place: Value, weight: Value, there: Columns, held: list[Value]) -> list[Value]:
@@ -200,13 +191,11 @@ class Fuzzy:
         constant.
         """
         if module.memory == "writes":
-            found = self._write_back(*arguments, tapes)
+            found = self._write_back(tapes, *arguments)
         elif module.memory == "reads":
-            found = self._read_back(*arguments, gradient, tapes)
+            found = self._read_back(tapes, gradient, *arguments)
         else:
-            known: dict[Term, Any] = {}
-            terms = cast(Formula, module.fuzzy).gradients(module.arity)
-            found = [self._computed(term, [*arguments, gradient], known) for term in terms]
+            found = self._evaluated(cast(Formula, module.fuzzy).gradients(module.arity), [*arguments, gradient])
         return [self.crop(columns) for columns in found]
 
     def _rows_back(
@@ -237,7 +226,7 @@ class Fuzzy:
         tapes.pending.clear()
         return found, held
 
-    def _read_back(self, pointer: Columns, gradient: Columns, tapes: TapesBack) -> list[Columns]:
+    def _read_back(self, tapes: TapesBack, gradient: Columns, pointer: Columns) -> list[Columns]:
         b, shape = self.b, self.shape
         if not tapes.crop and len(tapes.pending) < shape.pending:
             tapes.pending.append((pointer, gradient))
@@ -252,7 +241,7 @@ class Fuzzy:
         to_pointer, _ = self._rows_back(pointer, tapes, row, [])
         return [to_pointer]
 
-    def _write_back(self, pointer: Columns, value: Columns, tapes: TapesBack) -> list[Columns]:
+    def _write_back(self, tapes: TapesBack, pointer: Columns, value: Columns) -> list[Columns]:
         b, shape = self.b, self.shape
 
         def row(number: int, weight: Value, received: Columns, sums: list[Value]):
