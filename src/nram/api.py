@@ -21,6 +21,10 @@ from nram.modules import Module, select_modules
 from nram.programs.ir import CONSTANTS, Program
 from nram.tasks import get_task
 from nram.tasks.base import Instance, Task
+from nram.training.callbacks import Report as TrainingReport
+from nram.training.callbacks import TrainingCallbacks
+from nram.training.job import TrainingJob
+from nram.training.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from nram.learning.learner import Learned
@@ -31,7 +35,6 @@ if TYPE_CHECKING:
     from nram.programs.native.aot import Form as CompiledForm
     from nram.search.engine import Outcome
     from nram.search.structure import Structure
-    from nram.training.trainer import Report as TrainingReport
 
 PathLike: TypeAlias = str | os.PathLike[str]
 Example: TypeAlias = Instance | Mapping[str, Any] | tuple[Iterable[int], Iterable[int]]
@@ -250,33 +253,25 @@ def train(
     (default: `runs/TASK-SEED`). `resume` goes on with the run that is there, and warns if it began on another device
     or with other versions. `on_report` is told how it stands.
     """
-    from nram.training.run_folder import RunFolder
-    from nram.training.settings import load_config
+    job = TrainingJob.for_task(
+        _known_name(task),
+        None if out is None else Path(out),
+        seed=seed,
+        overrides=[_override(key, value) for key, value in (settings or {}).items()],
+        resume=resume,
+    )
+    return Run(job.folder.path, job.run(device, _ApiCallbacks(on_report)))
 
-    overrides = [_override(key, value) for key, value in (settings or {}).items()]
-    name = _known_name(task)
-    config = load_config(name, overrides=overrides, seed=seed)
-    path = Path("runs", f"{config.task_name}-{config.seed}") if out is None else Path(out)
-    folder = RunFolder.for_training(path, config, resume=resume, settings=bool(settings), seed=seed)
-    config, result = (folder.config, folder.result) if folder.exists else (config, None)
-    if result is None:
-        from nram.runtime import device_name, prepare_devices
-        from nram.training.footprint import check_fits
-        from nram.training.trainer import train as train_run
 
-        devices = prepare_devices(device)
-        check_fits(config, devices)
-        if folder.exists:
-            for difference in folder.differences(device_name(devices)):
-                said = f"{folder.path}: {difference}: the result may differ from an uninterrupted run's"
-                warnings.warn(said, stacklevel=2)
-        else:
-            words = ["train", name, "--seed", str(config.seed)]
-            words += [word for override in overrides for word in ("--set", override)]
-            folder = RunFolder.create(folder.path, config, words, device_name(devices))
-        with folder.locked():
-            result = train_run(folder, config, devices, on_report=on_report)
-    return Run(folder.path, result)
+@dataclass
+class _ApiCallbacks(TrainingCallbacks):
+    on_report: Callable[[TrainingReport], None]
+
+    def report(self, report: TrainingReport) -> None:
+        self.on_report(report)
+
+    def warning(self, text: str) -> None:
+        warnings.warn(text, stacklevel=4)  # shown at the line that calls `train`
 
 
 def _override(key: str, value: Any) -> str:
@@ -307,17 +302,11 @@ def extract(run: Run | PathLike, member: int = 0, form: ExtractedForm = "task") 
     `form` tells how much it is simplified: for the inputs of the run's task ('task'), with the same meaning on every
     memory ('every-input'), or not at all ('raw').
     """
-    from nram.training.run_folder import RunFolder
-
     folder = RunFolder.open(run.path if isinstance(run, Run) else Path(run))
-    folder.member_file(member)  # a refusal need not wait for JAX
-    import jax
-
+    folder.member_file(member)  # a refusal does not wait for JAX
     from nram.programs.extract.from_run import extract_run
-    from nram.runtime import find_devices
 
-    with jax.default_device(find_devices("cpu")[0]):  # the caller's own work stays where it was
-        return extract_run(folder, member, form).program
+    return extract_run(folder, member, form).program
 
 
 # ---- what one does with a program

@@ -19,10 +19,11 @@ from safetensors.numpy import load_file
 from nram import files
 from nram.errors import NramError
 from nram.training import trainer
+from nram.training.callbacks import Interrupted, Report, TrainingCallbacks
 from nram.training.config import TrainConfig
 from nram.training.run_folder import RunFolder
 from nram.training.settings import load_config
-from nram.training.trainer import Interrupted, train
+from nram.training.trainer import train
 
 CONFIG = load_config(
     "access",
@@ -54,10 +55,20 @@ def quick_runs():
         yield
 
 
-def go_on(path: Path, config: TrainConfig = CONFIG, **callbacks):
+class Reports(TrainingCallbacks):
+    """Keeps the reports."""
+
+    def __init__(self):
+        self.seen: list[Report] = []
+
+    def report(self, report: Report) -> None:
+        self.seen.append(report)
+
+
+def go_on(path: Path, config: TrainConfig = CONFIG, callbacks: TrainingCallbacks | None = None, **stopping):
     """Start the run, or go on with it."""
     run = RunFolder.open(path) if (path / "run.json").is_file() else RunFolder.create(path, config, [], "")
-    return train(run, config, jax.devices(), **callbacks)
+    return train(run, config, jax.devices(), callbacks, **stopping)
 
 
 def ending(path: Path):
@@ -101,9 +112,9 @@ def test_checkpoints_do_not_change_the_result(left_alone, tmp_path, monkeypatch)
 
 @pytest.mark.parametrize("count", range(1, len(REPORTS) + 1))
 def test_a_run_stopped_at_any_report_ends_the_same(left_alone, tmp_path, count):
-    seen = []
+    reports = Reports()
     with pytest.raises(Interrupted) as stop:
-        go_on(tmp_path, on_report=seen.append, stopping=lambda: len(seen) == count)
+        go_on(tmp_path, callbacks=reports, stopping=lambda: len(reports.seen) == count)
     stage, step = REPORTS[count - 1]
     assert f"stopped at step {step} of stage {stage};" in str(stop.value)
     assert f"nram train access --out {tmp_path} --resume" in str(stop.value)

@@ -9,6 +9,9 @@ from pathlib import Path
 from nram.cli.arguments import natural
 from nram.cli.output import print_json
 from nram.cli.program_argument import module_options
+from nram.programs.files import save_program, to_json
+from nram.programs.text import table_to_text
+from nram.training.run_folder import RunFolder
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,16 +42,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from nram.training.run_folder import RunFolder
-
     folder = RunFolder.open(arguments.path)
-    folder.member_file(arguments.member)  # a refusal need not wait for JAX
+    folder.member_file(arguments.member)  # a refusal does not wait for JAX
     from nram.programs.extract.from_run import extract_run
-    from nram.programs.files import save_program, to_json
-    from nram.programs.text import table_to_text
-    from nram.runtime import prepare_devices
 
-    prepare_devices("cpu")
     extraction = extract_run(
         folder, arguments.member, arguments.form, on_note=lambda text: print(text, file=sys.stderr, flush=True)
     )

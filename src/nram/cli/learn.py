@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -61,7 +60,7 @@ def _limit(text: str) -> StepLimit:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from nram.cli.progress import progress_display
+    from nram.cli.progress import TrainingDisplay
     from nram.cli.search import SearchProgress
     from nram.learning.examples import read_examples
     from nram.learning.learner import Request, learn
@@ -87,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
             search_report=progress.report,
             search_best=progress.best,
             refused=_refused,
-            training=partial(progress_display, verb="learn"),
+            training=TrainingDisplay("learn"),
             stopping=stopping,
         )
         learned = learn(request, watch)

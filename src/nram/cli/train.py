@@ -2,12 +2,14 @@
 
 import argparse
 import json
-import sys
 from pathlib import Path
 
 from nram.cli.arguments import add_device, jax_seed
 from nram.cli.interruption import interruptible
 from nram.cli.output import print_json
+from nram.cli.progress import TrainingDisplay
+from nram.training.job import TrainingJob
+from nram.training.settings import config_to_dict, flat_settings, load_config
 
 WHEN_STUCK = "docs/when-training-is-stuck.md"
 PARTS = {
@@ -15,13 +17,13 @@ PARTS = {
     "far": "as a discrete program (hard) at n = 50",
     "soft": "as the continuous machine (soft) at the trained size",
 }
-"""Of an examination."""
+"""The parts of an examination."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Train a population of machines on a task, from scratch or onwards. Without further words the "
-        "task's own recipe is used. Ctrl-C saves and stops; --resume goes on to the same result."
+        "Train a population of machines on a task. Without further settings the task's recipe is used. "
+        "Ctrl-C saves and stops; --resume continues to the same result as without the interruption."
     )
     parser.epilog = (
         "A setting is named as in the recipe: machine.registers, hyper.learning_rate, stages.0.steps; the last "
@@ -32,68 +34,46 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "task",
         metavar="TASK",
-        help="what to learn: a name that 'nram tasks' lists, or a file (.py) with a task of one's own",
+        help="what to learn: a name that 'nram tasks' lists, or the file (.py) of a user-defined task",
     )
     parser.add_argument("--seed", type=jax_seed, metavar="S", help="default: 0")
     parser.add_argument("--out", type=Path, metavar="RUN", help="the run's folder (default: runs/TASK-S)")
-    parser.add_argument("--resume", action="store_true", help="go on with the run in --out; start it if there is none")
+    parser.add_argument("--resume", action="store_true", help="continue the run in --out, or start it if there is none")
     parser.add_argument("--config", type=Path, metavar="FILE", help="settings as TOML or JSON, laid over the recipe")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="one setting; may be repeated")
     parser.add_argument(
         "--modules",
         metavar="NAMES",
-        help="of the machine in this order, as READ,INC,halve.py,WRITE, with files of one's own; 'all' stands for the "
-        "paper's fourteen (short for --set machine.modules=NAMES)",
+        help="the machine's modules in this order, as READ,INC,halve.py,WRITE, where a file holds a user-defined "
+        "module; 'all' stands for the paper's fourteen (short for --set machine.modules=NAMES)",
     )
     add_device(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from nram.tasks import get_task
-    from nram.training.settings import load_config
-
-    get_task(arguments.task)
     if arguments.modules is not None:
         arguments.set = [*arguments.set, f"machine.modules={arguments.modules}"]
     if "help" in arguments.set:
         return _list_settings(arguments)
-    config = load_config(arguments.task, file=arguments.config, overrides=arguments.set, seed=arguments.seed)
-    out = arguments.out or Path("runs") / f"{config.task_name}-{config.seed}"
-
-    from nram.training.run_folder import RunFolder
-
-    settings = bool(arguments.config or arguments.set)
-    folder = RunFolder.for_training(out, config, resume=arguments.resume, settings=settings, seed=arguments.seed)
-    config, result = (folder.config, folder.result) if folder.exists else (config, None)
-    if result is None:
-        result = _train(arguments, folder, config)
-    elif not arguments.json:
-        print(f"{out} is finished already.", file=sys.stderr)
+    job = TrainingJob.for_task(
+        arguments.task,
+        arguments.out,
+        seed=arguments.seed,
+        file=arguments.config,
+        overrides=arguments.set,
+        resume=arguments.resume,
+        words=arguments.words,
+    )
+    with interruptible() as stopping:
+        result = job.run(arguments.device, TrainingDisplay("train"), stopping)
     if arguments.json:
-        print_json({**result, "run": str(out)})
+        print_json({**result, "run": str(job.folder.path)})
     else:
-        _tell(result, out)
+        _print_result(result, job.folder.path)
     return 0
 
 
-def _train(arguments, folder, config) -> dict:
-    from nram.cli.progress import progress_display
-    from nram.runtime import device_name, prepare_devices
-    from nram.training.footprint import check_fits
-    from nram.training.trainer import train
-
-    devices = prepare_devices(arguments.device)
-    check_fits(config, devices)
-    if folder.exists:
-        for difference in folder.differences(device_name(devices)):
-            print(f"nram train: {difference}: the result may differ from an uninterrupted run's", file=sys.stderr)
-    else:
-        folder = folder.create(folder.path, config, arguments.words, device_name(devices))
-    with folder.locked(), progress_display(config, folder.path, devices) as display, interruptible() as stopping:
-        return train(folder, config, devices, on_report=display.report, on_note=display.note, stopping=stopping)
-
-
-def _tell(result: dict, out: Path) -> None:
+def _print_result(result: dict, out: Path) -> None:
     perfect, examined = result["perfect_members"], result["examined_members"]
     if perfect:
         print(
@@ -111,8 +91,6 @@ def _tell(result: dict, out: Path) -> None:
 
 
 def _list_settings(arguments) -> int:
-    from nram.training.settings import config_to_dict, flat_settings, load_config
-
     overrides = [words for words in arguments.set if words != "help"]
     config = load_config(arguments.task, file=arguments.config, overrides=overrides, seed=arguments.seed)
     if arguments.json:

@@ -6,8 +6,9 @@ programs that are extracted. This module imports JAX.
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,21 +19,18 @@ from nram.learning.parts import Parts, by_size
 from nram.learning.task import training_task
 from nram.learning.watch import Watch
 from nram.limits import example_limits
-from nram.machine import Controller
+from nram.programs.extract.from_run import training_details
 from nram.programs.extract.table import extract_table
 from nram.programs.ir import Program
 from nram.programs.simplify import simplify
 from nram.programs.simplify.specialise import visited_situations
-from nram.runtime import Device, device_name
+from nram.runtime import device_name, prepare_devices
 from nram.tasks.base import Task
-from nram.training.checkpoint import load_arrays, read_description
+from nram.training.callbacks import Interrupted
 from nram.training.config import MachineConfig, StageConfig, TrainConfig
-from nram.training.footprint import check_fits
+from nram.training.job import TrainingJob
 from nram.training.member import wiring_of
-from nram.training.population import abstract_population, at_place
-from nram.training.run_folder import RunFolder
-from nram.training.selection import compile_validation, ranking
-from nram.training.trainer import Interrupted, train
+from nram.training.trainer import best_members
 
 # Registers, repeats, and the steps a size: tried in turn, run after run.
 STRUCTURES = ((4, 1, 1), (6, 1, 1), (4, 2, 1), (6, 1, 2), (6, 2, 1))
@@ -55,7 +53,7 @@ def learn_by_training(
     parts: Parts,
     name: str,
     folder: Path,
-    devices: list[Device],
+    device: str,
     watch: Watch,
     *,
     seed: int,
@@ -72,19 +70,16 @@ def learn_by_training(
     def spent() -> bool:
         return watch.stopping() or time.monotonic() - began > seconds
 
-    for number, config in enumerate(configurations(task, parts, seed, fixed_steps)):
-        run = RunFolder(folder / str(number))
-        if run.exists and run.result is not None:
+    for index, config in enumerate(configurations(task, parts, seed, fixed_steps)):
+        job = TrainingJob.open(folder / str(index), config, words, resume=True)
+        if job.result is not None:  # its programs were scored before
             continue
         if runs and (spent() or time.monotonic() - began > seconds - LEAST_SECONDS):
             break
-        check_fits(config, devices)
-        if run.exists:
-            run.require_same(config)
-        else:
-            run = RunFolder.create(run.path, config, words, device_name(devices))
         runs += 1
-        for candidate in _candidates(run, config, devices, watch, spent, parts, number):
+        with contextlib.suppress(Interrupted):  # time is over: the members so far are used
+            job.run(device, watch.training, spent)
+        for candidate in _candidates(job, device, parts, index):
             best = better(best, candidate)
             refused += candidate.judgement.training.exact and not candidate.judgement.exact
         if best is not None and best.judgement.exact:
@@ -118,42 +113,17 @@ def configurations(task: Task, parts: Parts, seed: int, fixed_steps: bool) -> It
         number += 1
 
 
-def _candidates(
-    run: RunFolder,
-    config: TrainConfig,
-    devices: list[Device],
-    watch: Watch,
-    spent: Callable[[], bool],
-    parts: Parts,
-    number: int,
-) -> Iterator[Candidate]:
-    """The programs of the best members, when the run is over or time is."""
-    with run.locked(), watch.training(config, run.path, devices) as display:
-        try:
-            train(run, config, devices, on_report=display.report, on_note=display.note, stopping=spent)
-            members = (run.load_member(rank)[0] for rank in run.members()[:EXTRACTED])
-        except Interrupted:
-            members = _members_so_far(run, config, devices)
-        machine = config.machine
-        how = (
-            ("network", f"{machine.controller}, {machine.hidden} hidden units, {machine.registers} registers"),
-            ("run", f"{number}, seed {config.seed}"),
-            ("device", device_name(devices)),
-        )
-        for controller in members:
-            raw = extract_table(controller, wiring_of(config.machine), origin="trained")
-            yield _simplified(raw, parts, how)
-
-
-def _members_so_far(run: RunFolder, config: TrainConfig, devices: list[Device]) -> Iterator[Controller]:
-    """The best members of a run that was stopped, from its checkpoint."""
-    if not run.checkpoint.is_file():
-        return
-    stage = config.stages[read_description(run.checkpoint)["state"]["stage"]]
-    population, _ = load_arrays(run.checkpoint, abstract_population(config, stage.population))
-    score = compile_validation(config, stage, devices)(population)
-    for place in ranking(population, score)[:EXTRACTED]:
-        yield at_place(population.members.controller, int(place))
+def _candidates(job: TrainingJob, device: str, parts: Parts, index: int) -> Iterator[Candidate]:
+    """The programs of the best members, whether the run is finished or was stopped."""
+    config, devices = job.config, prepare_devices(device)
+    how = (
+        *training_details(config),
+        ("run", f"{index}, seed {config.seed}"),
+        ("device", device_name(devices)),
+    )
+    for controller in best_members(job.folder, config, devices, EXTRACTED):
+        raw = extract_table(controller, wiring_of(config.machine), origin="trained")
+        yield _simplified(raw, parts, how)
 
 
 def _simplified(raw: Program, parts: Parts, how: tuple[tuple[str, str], ...]) -> Candidate:

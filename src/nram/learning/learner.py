@@ -191,16 +191,13 @@ def _search(request: Request, parts: Parts, watch: Watch, seconds: float) -> Sea
 def _train(request: Request, parts: Parts, watch: Watch, seconds: float) -> TrainingEnd:
     began = time.monotonic()
     watch.note("training: loading JAX")
-    from nram.runtime import prepare_devices
-
-    devices = prepare_devices(request.device)
     from nram.learning.by_training import learn_by_training
 
     return learn_by_training(
         parts,
         request.name,
         request.folder / TRAINING,
-        devices,
+        request.device,
         watch,
         seed=request.seed,
         seconds=seconds - (time.monotonic() - began),

@@ -1,39 +1,17 @@
-"""Whoever looks on while something is learned. By default nobody does."""
+"""Progress callbacks of learning; silent by default."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
+
+from nram.training.callbacks import TrainingCallbacks
 
 if TYPE_CHECKING:
     from nram.learning.judgement import Judgement
     from nram.search.engine import Best
     from nram.search.engine import Report as SearchReport
-    from nram.training.config import TrainConfig
-    from nram.training.trainer import Report as TrainingReport
-
-
-class Display(Protocol):
-    """What shows a training run."""
-
-    def report(self, report: TrainingReport) -> None: ...
-    def note(self, text: str) -> None: ...
-
-
-class _Silence:
-    def report(self, report: TrainingReport) -> None:
-        """Nothing is shown."""
-
-    def note(self, text: str) -> None:
-        """Nothing is said."""
-
-
-@contextmanager
-def _silent(config: TrainConfig, path: Path, devices: list[Any]) -> Iterator[Display]:
-    yield _Silence()
 
 
 @dataclass(frozen=True)
@@ -43,6 +21,6 @@ class Watch:
     search_best: Callable[[Best], None] = lambda best: None
     refused: Callable[[Judgement], None] = lambda judgement: None
     """A program fits the training examples and is wrong on held-out ones."""
-    training: Callable[[TrainConfig, Path, list[Any]], AbstractContextManager[Display]] = _silent
+    training: TrainingCallbacks = TrainingCallbacks()
     stopping: Callable[[], bool] = lambda: False
     """Whether to stop, and keep the best."""

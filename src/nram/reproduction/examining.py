@@ -63,9 +63,6 @@ class Plan:
         """Instances at `at`, and of each point of the figure."""
         return self.count // 10
 
-    def check(self, task: Task) -> None:
-        task.check_complexity(self.at)
-
     def points(self, model: Model) -> list[int]:
         """The maximal complexities of the figure."""
         points = {model.trained_up_to, self.at, *range(CURVE_STEP, self.at, CURVE_STEP)}

@@ -12,11 +12,11 @@ from nram.limits import StepLimit
 from nram.programs.ir import ORIGINS, Origin, Program
 from nram.programs.library import ZooEntry, find_entry, zoo_weights
 from nram.tasks.base import Task
+from nram.training.config import TrainConfig
+from nram.training.run_folder import RunFolder, load_weights
 
 if TYPE_CHECKING:
-    from nram.machine import Controller  # imported late, like JAX: programs alone need neither
-    from nram.training.config import TrainConfig
-    from nram.training.run_folder import RunFolder
+    from nram.machine import Controller  # imports JAX, which programs alone do not need
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,6 @@ def _zoo_model(task: Task, entry: ZooEntry) -> Model:
 
 
 def _zoo_network(entry: ZooEntry) -> tuple[Network | None, str]:
-    from nram.training.run_folder import load_weights
-
     if not entry.has_weights:
         return None, "its weights are not in the zoo"
     with zoo_weights(entry) as path:
@@ -82,7 +80,7 @@ def _zoo_network(entry: ZooEntry) -> tuple[Network | None, str]:
 
 def run_model(task: Task, folder: RunFolder, on_note: Callable[[str], None] = lambda text: None) -> Model:
     """The best member of a run. An LSTM that does not become a finite automaton has no program."""
-    from nram.programs.extract.from_run import extract_run
+    from nram.programs.extract.from_run import extract_run  # JAX
 
     controller, _ = folder.load_member(0)
     program, missing = None, ""

@@ -72,16 +72,26 @@ def wiring_of(machine: MachineConfig) -> Wiring:
     return Wiring(machine.registers, select_modules(machine.modules, machine.repeats))
 
 
-def init_member(config: TrainConfig, hyper: Hyper, key: Array) -> Member:
-    machine, task = config.machine, get_task(config.task)
-    controller = init_controller(
+def fresh_controller(machine: MachineConfig, output_scale: Array, key: Array) -> Controller:
+    """A controller with random weights."""
+    return init_controller(
         machine.controller,
         wiring_of(machine),
         hidden=machine.hidden,
         states=machine.states,
-        output_scale=hyper.output_scale,
+        output_scale=output_scale,
         key=key,
     )
+
+
+def abstract_controller(machine: MachineConfig) -> Controller:
+    """The shapes of a controller's arrays, without making one."""
+    return jax.eval_shape(lambda: fresh_controller(machine, jnp.float32(1), jax.random.key(0)))
+
+
+def init_member(config: TrainConfig, hyper: Hyper, key: Array) -> Member:
+    task = get_task(config.task)
+    controller = fresh_controller(config.machine, hyper.output_scale, key)
     moments = optax.scale_by_adam().init(controller)  # pyright: ignore[reportArgumentType]
     level = max(config.curriculum.start, task.min_complexity)
     island = Island(jnp.float32(jnp.inf), jnp.int32(0))

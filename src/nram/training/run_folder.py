@@ -1,10 +1,10 @@
-"""The folder of a run: what it is, how far it got, and what it found.
+"""The folder of a training run.
 
 run.json                 configuration, arguments, versions, device
 metrics.jsonl            a line per report
-checkpoint.safetensors   everything needed to go on
-best/0.safetensors …     the best members, the first the best
-result.json              how the run ended; its presence means 'finished'
+checkpoint.safetensors   everything needed to continue the run
+best/0.safetensors …     the best members, the best one first
+result.json              how the run ended; it exists only if the run is finished
 """
 
 import contextlib
@@ -13,7 +13,6 @@ import json
 import os
 import shlex
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +24,7 @@ from nram.training.config import TrainConfig
 from nram.training.settings import config_from_dict, config_to_dict, flat_settings
 
 if TYPE_CHECKING:
-    from nram.machine import Controller  # imported late, like JAX: a refusal needs neither
+    from nram.machine import Controller  # imports JAX, which opening a run does not need
 
 FORMAT = 2
 READABLE = (1, 2)  # format 1 has the settings of nram 0.1, which are converted
@@ -43,7 +42,7 @@ class RunFolder:
 
     @classmethod
     def create(cls, path: Path, config: TrainConfig, arguments: list[str], device: str) -> "RunFolder":
-        """A new run in a folder that is empty or does not exist."""
+        """Create a run in a folder that is empty or does not exist."""
         run = cls(path)
         run.require_new()
         with _refusals(path):
@@ -62,20 +61,20 @@ class RunFolder:
         return run
 
     def require_new(self) -> None:
-        """Refuse a place where no run can begin. Nothing is written."""
+        """Refuse a folder in which no run can start. Nothing is written."""
         with _refusals(self.path):
-            for place in (self.path, *self.path.parents):
-                if place.exists() and not place.is_dir():
-                    raise UsageError(f"{place} is a file: choose another --out")
+            for folder in (self.path, *self.path.parents):
+                if folder.exists() and not folder.is_dir():
+                    raise UsageError(f"{folder} is a file: choose another --out")
             if self.exists:
                 raise UsageError(f"{self.path} holds a run already: go on with it by --resume, or choose another --out")
-            # What a process leaves behind that was killed before run.json was complete does not count.
+            # A process that was killed before run.json was complete leaves these two files behind.
             if self.path.is_dir() and any(e.name not in (".lock", "run.json.part") for e in self.path.iterdir()):
                 raise UsageError(f"{self.path} is not empty and not a run (it has no run.json): choose another --out")
 
     @classmethod
     def open(cls, path: Path) -> "RunFolder":
-        """A run that exists."""
+        """Open a run that exists."""
         run = cls(path)
         if not (path / "run.json").is_file():
             if path.exists() and not path.is_dir():
@@ -91,36 +90,13 @@ class RunFolder:
             )
         return run
 
-    @classmethod
-    def for_training(
-        cls, path: Path, asked: TrainConfig, *, resume: bool, settings: bool, seed: int | None
-    ) -> "RunFolder":
-        """The run at this path, if it is to go on, or a place where one can begin. Nothing is written.
-
-        A run that goes on must be of the task that was asked for. Its other settings are its own: they are compared
-        with those asked for only if any were given (`settings`), and its seed if one was given.
-        """
-        run = cls(path)
-        if not (resume and run.exists):
-            run.require_new()
-            return run
-        run = cls.open(path)
-        config = run.config
-        if config.task != asked.task:
-            raise UsageError(f"{path} is a run of the task '{config.task}': choose another --out")
-        if settings:
-            run.require_same(asked)
-        elif seed is not None:
-            run.require_same(replace(config, seed=seed))
-        return run
-
     @property
     def exists(self) -> bool:
         return (self.path / "run.json").is_file()
 
     @contextlib.contextmanager
     def locked(self):
-        """No two processes train in one folder."""
+        """Hold the folder's lock, so that no other process trains in it."""
         with _refusals(self.path):
             lock = open(self.path / ".lock", "w")  # noqa: SIM115 (closed below)
         with lock:
@@ -131,7 +107,7 @@ class RunFolder:
                     raise UsageError(f"another process is training in {self.path}: wait for it or stop it") from None
             yield
 
-    # ---- what the run is
+    # ---- configuration
 
     @property
     def record(self) -> dict[str, Any]:
@@ -148,13 +124,15 @@ class RunFolder:
             raise NramError(f"{self.path / 'run.json'} cannot be used: {error}") from None
 
     def differences(self, device: str) -> list[str]:
-        """What has changed on this machine since the run began, of all that its bits depend on."""
+        """What has changed since the run was started, of everything that its exact result depends on."""
         before = {**self.record.get("versions", {}), "device": self.record.get("device")}
         now = {**versions(), "device": device}
         return [f"{name} was {before.get(name)}, is {now[name]}" for name in now if before.get(name) != now[name]]
 
     def require_same(self, config: TrainConfig) -> None:
-        """Refuse to go on with another configuration than the run began with."""
+        """Refuse another configuration than the one that the run was started with."""
+        if self.config.task != config.task:
+            raise UsageError(f"{self.path} is a run of the task '{self.config.task}': choose another --out")
         before, now = flat_settings(self.config), flat_settings(config)
         changed = [name for name in before.keys() | now.keys() if before.get(name) != now.get(name)]
         if changed:
@@ -163,7 +141,7 @@ class RunFolder:
             ]
             raise UsageError(f"{self.path} has another configuration; choose another --out:\n" + "\n".join(lines))
 
-    # ---- how far it got
+    # ---- progress and result
 
     @property
     def result(self) -> dict[str, Any] | None:
@@ -177,11 +155,11 @@ class RunFolder:
             file.write(json.dumps(row) + "\n")
 
     def cut_metrics(self, lines: int) -> None:
-        """Forget the rows written after the checkpoint: their steps are about to be repeated."""
+        """Remove the rows after the first `lines`: the steps after the checkpoint are about to be repeated."""
         kept = self.metrics.read_bytes().splitlines(keepends=True)[:lines] if self.metrics.exists() else []
         write_atomically(self.metrics, b"".join(kept))
 
-    # ---- what it found
+    # ---- members
 
     def save_member(self, rank: int, controller: "Controller", description: dict[str, Any]) -> None:
         with _refusals(self.path):
@@ -192,7 +170,7 @@ class RunFolder:
         return sorted(int(path.stem) for path in (self.path / "best").glob("*.safetensors"))
 
     def member_file(self, rank: int) -> Path:
-        """Where a member is kept; a refusal if there is none of that rank."""
+        """The file of a member; a refusal if there is no member of this rank."""
         path = self.path / "best" / f"{rank}.safetensors"
         if not path.is_file():
             have = ", ".join(map(str, self.members()))
@@ -218,13 +196,13 @@ class RunFolder:
 
 
 def load_weights(path: Path) -> tuple[TrainConfig, "Controller", dict[str, Any]]:
-    """A member's file on its own, wherever it lies: it says itself what machine it belongs to."""
+    """Configuration, controller and description of a member's file. Such a file can be read outside its run."""
     config = read_config(path)
     return config, *_load_controller(path, config)
 
 
 def read_config(path: Path) -> TrainConfig:
-    """What a member's file says of the run that it comes from."""
+    """The configuration that a member's file was trained with."""
     try:
         return config_from_dict(read_description(path)["config"])
     except (KeyError, UsageError) as error:
@@ -232,18 +210,14 @@ def read_config(path: Path) -> TrainConfig:
 
 
 def _load_controller(path: Path, config: TrainConfig) -> tuple["Controller", dict[str, Any]]:
-    import jax
+    from nram.training.member import abstract_controller  # JAX
 
-    from nram.training.population import abstract_population
-
-    one = abstract_population(config, 1).members.controller
-    like = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), one)
-    return load_arrays(path, like)
+    return load_arrays(path, abstract_controller(config.machine))
 
 
 @contextlib.contextmanager
 def _refusals(path: Path):
-    """What the file system refuses, said in one line."""
+    """Turn an error of the file system into one clear line."""
     try:
         yield
     except OSError as error:

@@ -1,13 +1,13 @@
-"""The loop of a run: stages of a population, checks, checkpoints and the result.
+"""The training loop of a run: stages of a population, checks, checkpoints and the result.
 
-It knows nothing of the machine, and nothing it decides depends on the clock: stopped and resumed at
-any checkpoint, a run ends in the same bits as one that was left alone.
+It knows nothing about the machine, and none of its decisions depends on the clock: a run that is stopped and resumed
+at any checkpoint ends in the same bits as an uninterrupted one.
 """
 
 import shlex
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -15,14 +15,17 @@ import jax
 import numpy as np
 
 from nram.errors import NramError, UsageError
+from nram.machine import Controller
 from nram.runtime import Device, device_name
+from nram.training.callbacks import Interrupted, Report, TrainingCallbacks
 from nram.training.checkpoint import load_arrays, read_description, save_arrays
-from nram.training.config import EXAMINED, TrainConfig
+from nram.training.config import EXAMINED, StageConfig, TrainConfig
 from nram.training.culling import Fit, compile_fit, cull
 from nram.training.evaluation import Examination, Score, examine
 from nram.training.kernels import kernel_of
 from nram.training.member import StepReport
 from nram.training.population import (
+    Population,
     abstract_population,
     at_place,
     compile_training,
@@ -40,34 +43,6 @@ EXAMINATION = 300  # instances of each examination
 BEST = 8  # members kept at the end
 
 
-class Interrupted(NramError):
-    """The user stopped the run; everything up to the last step is in the checkpoint."""
-
-
-@dataclass(frozen=True)
-class Report:
-    """How the run stands: a line of metrics.jsonl."""
-
-    stage: int
-    step: int  # of the stage
-    stage_steps: int
-    stage_ends: bool  # all its steps are done, or enough members are solved
-    max_complexity: int
-    population: int
-    levels: dict[int, int]  # members per curriculum level
-    loss: float | None  # median over members, without those whose loss is not finite
-    best_error: float  # the paper's error on the training batches, soft
-    median_error: float
-    best_exact: float
-    solved_soft: float  # share of members
-    solved_hard: float | None  # share perfect on the validation set, at the last check
-    perfect: int  # members that passed an examination so far
-    skipped: int  # updates that were not finite
-    seconds: float  # so far, compiling included
-    example_steps_per_s: float
-    seconds_left: float  # of training at this rate, if no stage ends early
-
-
 @dataclass
 class _State:
     """What a checkpoint holds besides the population."""
@@ -77,30 +52,40 @@ class _State:
     done: bool = False  # the last stage is over
     seconds: float = 0.0
     rows: int = 0  # of metrics.jsonl
-    hard: float | None = None  # share solved at the last check
+    solved_hard: float | None = None  # share of members solved at the last check
     perfect: int = 0
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> "_State":
+        """Read what `asdict` gave. Until version 0.1 `solved_hard` was called `hard`."""
+        return cls(**{"solved_hard" if name == "hard" else name: value for name, value in data.items()})
 
 
 def train(
     run: RunFolder,
     config: TrainConfig,
     devices: list[Device],
-    *,
-    on_report: Callable[[Report], None] = lambda report: None,
-    on_note: Callable[[str], None] = lambda note: None,
+    callbacks: TrainingCallbacks | None = None,
     stopping: Callable[[], bool] = lambda: False,
 ) -> dict[str, Any]:
     """Train to the end, from the checkpoint if there is one. Returns the result."""
-    trainer = _Trainer(run, config, devices, on_report, on_note, stopping)
+    trainer = _Trainer(run, config, devices, callbacks or TrainingCallbacks(), stopping)
     while not trainer.state.done:
         trainer.run_stage()
     return trainer.finish()
 
 
 class _Trainer:
-    def __init__(self, run, config, devices, on_report, on_note, stopping):
+    def __init__(
+        self,
+        run: RunFolder,
+        config: TrainConfig,
+        devices: list[Device],
+        callbacks: TrainingCallbacks,
+        stopping: Callable[[], bool],
+    ):
         self.run, self.config, self.devices = run, config, devices
-        self.on_report, self.on_note, self.stopping = on_report, on_note, stopping
+        self.callbacks, self.stopping = callbacks, stopping
         if run.checkpoint.is_file():
             description = read_description(run.checkpoint)
             if not _same_config(description.get("config"), config):
@@ -108,32 +93,31 @@ class _Trainer:
                     f"{run.checkpoint} was written under another configuration than that of run.json: "
                     "restore run.json from a copy, or start a new run"
                 )
-            self.state = _State(**description["state"])
-            like = abstract_population(config, config.stages[self.state.stage].population)
-            self.population, _ = load_arrays(run.checkpoint, like)
-            run.cut_metrics(self.state.rows)
+            self.state = _State.from_dict(description["state"])
+            self.population = _load_population(run, config, self.state.stage)
         else:
             self.state = _State()
             self.population = init_population(config, config.stages[0].population)
-            run.cut_metrics(0)
-        self.examinations: dict[int, Examination] = {}  # by place, of the population as it is
+        run.cut_metrics(self.state.rows)
+        self.examinations: dict[int, Examination] = {}  # by member index, of the population as it is now
         self.saved_at = self.ticked_at = time.monotonic()
 
     def run_stage(self) -> None:
+        """Train the current stage to its end, and make the population of the next one."""
         config, state = self.config, self.state
         stage = config.stages[state.stage]
         last = state.stage == len(config.stages) - 1
-        self.on_note(f"stage {state.stage}: compiling for n <= {stage.max_complexity}")
+        self._note(f"compiling for n <= {stage.max_complexity}")
         kernel = kernel_of(config, stage, self.devices)
         if kernel.reason:
-            self.on_note(f"stage {state.stage}: by the plain path ({kernel.reason})")
+            self._note(f"by the plain path ({kernel.reason})")
         advance = compile_training(config, stage, self.devices, kernel)
         fit = compile_fit(config, stage, self.devices, kernel) if stage.cull.share or stage.straight_through else None
         validate = compile_validation(config, stage, self.devices)
 
-        def judge() -> tuple[Fit | None, Score]:
+        def score_members() -> tuple[Fit | None, Score]:
             found = fit(self.population, state.stage, state.step) if fit else None
-            # The limits of the task are for later stages: a hard one has enough to do with its own.
+            # A straight-through stage is scored under its own step limits; those of the task are for later stages.
             return found, found.score if stage.straight_through and found else validate(self.population)
 
         keys = stage_keys(config, state.stage)
@@ -148,53 +132,56 @@ class _Trainer:
             state.step += steps
             took = time.monotonic() - began
             enough, found = False, None
-            if state.step % config.check_every == 0 or state.step == stage.steps:
-                found, score = judge()
-                state.hard = float(np.mean(score.exact == 1.0))
-                solved = [place for place in ranking(self.population, score) if score.exact[place] == 1.0]
-                if last:
-                    solved = self._perfect(solved)
-                    state.perfect = len(solved)
-                enough = 0 < stage.stop_at <= len(solved)
-            checked = state.step % config.check_every == 0
+            if steps == to_check or state.step == stage.steps:
+                found, score = score_members()
+                enough = self._enough_solved(stage, score, last)
             self._tick()
             self._report(report, steps, took, enough)
             if enough:
                 break
-            if stage.cull.share and found and score and checked and state.step < stage.steps:
+            if stage.cull.share and found and score and steps == to_check and state.step < stage.steps:
                 self.population = cull(config, state.stage, state.step, self.population, found, score)
                 self.examinations = {}
             self._maybe_save()
         if score is None:  # resumed at the very end of the stage
-            _, score = judge()
+            _, score = score_members()
         if last:
             state.done = True
         else:
-            state.stage, state.step, state.hard = state.stage + 1, 0, None
+            state.stage, state.step, state.solved_hard = state.stage + 1, 0, None
             self.population = clone_best(config, state.stage, self.population, score)
             kept = min(config.stages[state.stage].kept, stage.population)
-            self.on_note(f"stage {state.stage}: the best {kept} of {stage.population} members go on")
+            self._note(f"the best {kept} of {stage.population} members go on")
         self._save()
 
+    def _enough_solved(self, stage: StageConfig, score: Score, last: bool) -> bool:
+        """Whether a check found as many solved members as end the stage early. The last stage wants perfect ones."""
+        self.state.solved_hard = float(np.mean(score.exact == 1.0))
+        solved = [member for member in ranking(self.population, score) if score.exact[member] == 1.0]
+        if last:
+            solved = self._perfect(solved)
+            self.state.perfect = len(solved)
+        return 0 < stage.stop_at <= len(solved)
+
     def finish(self) -> dict[str, Any]:
-        """Examine the best members of the last stage and write them down."""
+        """Examine the best members of the last stage, save them and write the result."""
         config, stage = self.config, self.config.stages[-1]
         score = compile_validation(config, stage, self.devices)(self.population)
         order = ranking(self.population, score)[:BEST]
-        perfect = self._perfect([place for place in order if score.exact[place] == 1.0])
-        order = sorted(order, key=lambda place: place not in perfect)  # stable
-        for rank, place in enumerate(order):
-            one = at_place(self.population, place)
+        perfect = self._perfect([member for member in order if score.exact[member] == 1.0])
+        order = sorted(order, key=lambda member: member not in perfect)  # stable
+        for rank, member in enumerate(order):
+            one = at_place(self.population, member)
             description = {
                 "task": config.task_name,
                 "config": config_to_dict(config),
                 "hyper": {name: float(value) for name, value in one.hyper._asdict().items()},
-                "place": int(place),
+                "place": int(member),  # its index in the population
                 "steps": int(one.members.step),
                 "level": int(one.members.progress.level),
-                "validation_exact_hard": float(score.exact[place]),
-                "validation_halted": float(score.halted[place]),
-                "perfect": place in perfect,
+                "validation_exact_hard": float(score.exact[member]),
+                "validation_halted": float(score.halted[member]),
+                "perfect": member in perfect,
                 "device": device_name(self.devices),
             }
             self.run.save_member(rank, one.members.controller, description)
@@ -214,16 +201,16 @@ class _Trainer:
         self.run.write_result(result)
         return result
 
-    def _perfect(self, places: list[int]) -> list[int]:
-        """Those of the first few that are perfect under every limit, at the trained size and far beyond."""
-        fresh = [place for place in places[:EXAMINED] if place not in self.examinations]
+    def _perfect(self, members: list[int]) -> list[int]:
+        """Of the first few members those that are perfect under every limit, at the trained size and far beyond."""
+        first = members[:EXAMINED]
+        fresh = [member for member in first if member not in self.examinations]
         if fresh:
-            who = "the best member" if len(fresh) == 1 else f"the best {len(fresh)} members"
-            self.on_note(f"stage {self.state.stage}: examining {who}")
-        for place in fresh:
-            controller = at_place(self.population.members.controller, place)
-            self.examinations[place] = examine(self.config, controller, self.config.seed, EXAMINATION)
-        return [place for place in places[:EXAMINED] if self.examinations[place].passed]
+            self._note(f"examining the best {'member' if len(fresh) == 1 else f'{len(fresh)} members'}")
+        for member in fresh:
+            controller = at_place(self.population.members.controller, member)
+            self.examinations[member] = examine(self.config, controller, self.config.seed, EXAMINATION)
+        return [member for member in first if self.examinations[member].passed]
 
     def _failures(self) -> list[dict[str, Any]]:
         """How many of the examined members failed in which part, under which limit."""
@@ -244,12 +231,9 @@ class _Trainer:
         solved = (progress.level >= stage.max_complexity) & (progress.error < SOLVED_ERROR)
         error, loss = np.asarray(report.error), np.asarray(report.loss)
         loss = loss[np.isfinite(loss)]
-        rate = steps * _example_steps(config, state.stage) / took
-        left = (stage.steps - state.step) * _example_steps(config, state.stage)
-        left += sum(
-            config.stages[later].steps * _example_steps(config, later)
-            for later in range(state.stage + 1, len(config.stages))
-        )
+        rate = steps * _example_steps(config, stage) / took
+        left = (stage.steps - state.step) * _example_steps(config, stage)
+        left += sum(later.steps * _example_steps(config, later) for later in config.stages[state.stage + 1 :])
         line = Report(
             stage=state.stage,
             step=state.step,
@@ -263,7 +247,7 @@ class _Trainer:
             median_error=float(np.median(error)),
             best_exact=float(np.max(report.exact)),
             solved_soft=float(np.mean(solved)),
-            solved_hard=state.hard,
+            solved_hard=state.solved_hard,
             perfect=state.perfect,
             skipped=int(np.sum(self.population.members.skipped)),
             seconds=round(state.seconds, 2),
@@ -272,7 +256,10 @@ class _Trainer:
         )
         self.run.append_metrics(asdict(line))
         state.rows += 1
-        self.on_report(line)
+        self.callbacks.report(line)
+
+    def _note(self, text: str) -> None:
+        self.callbacks.note(f"stage {self.state.stage}: {text}")
 
     def _maybe_save(self) -> None:
         if self.stopping():
@@ -297,7 +284,23 @@ def _same_config(written: Any, config: TrainConfig) -> bool:
         return False
 
 
-def _example_steps(config: TrainConfig, stage_index: int) -> int:
+def _example_steps(config: TrainConfig, stage: StageConfig) -> int:
     """Example-steps of one training step of a stage."""
-    stage = config.stages[stage_index]
     return stage.population * config.batch * config.loop_steps(stage)
+
+
+def _load_population(run: RunFolder, config: TrainConfig, stage_index: int) -> Population:
+    """The population of a run's checkpoint."""
+    return load_arrays(run.checkpoint, abstract_population(config, config.stages[stage_index].population))[0]
+
+
+def best_members(run: RunFolder, config: TrainConfig, devices: list[Device], count: int) -> Iterator[Controller]:
+    """The best members of a run: those that it kept, or, if it was stopped, those of its checkpoint."""
+    if run.result is not None:
+        yield from (run.load_member(rank)[0] for rank in run.members()[:count])
+    elif run.checkpoint.is_file():
+        stage = read_description(run.checkpoint)["state"]["stage"]
+        population = _load_population(run, config, stage)
+        score = compile_validation(config, config.stages[stage], devices)(population)
+        for member in ranking(population, score)[:count]:
+            yield at_place(population.members.controller, int(member))

@@ -1,21 +1,29 @@
-"""The program of a trained member of a run, with the record of how it was made."""
+"""The program of a trained member of a run, with its card. This module imports JAX."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
+
+import jax
 
 from nram.limits import StepLimit
-from nram.programs.card import card
+from nram.machine import Controller
+from nram.machine.controllers import LSTM
+from nram.programs.card import Entry, card
+from nram.programs.extract.lstm import extract_lstm
+from nram.programs.extract.table import extract_table
 from nram.programs.ir import Program
 from nram.programs.simplify import Size, simplify, size_of
 from nram.programs.simplify.specialise import specialise
 from nram.programs.text import limit_to_text
+from nram.runtime import find_devices
 from nram.tasks import get_task
-
-if TYPE_CHECKING:
-    from nram.training.run_folder import RunFolder
+from nram.tasks.base import Task
+from nram.training.config import MachineConfig, TrainConfig
+from nram.training.member import wiring_of
+from nram.training.run_folder import RunFolder
 
 Form = Literal["task", "every-input", "raw"]
 """How much is simplified: for the task's inputs, with the same meaning on every memory, or not at all."""
@@ -26,7 +34,7 @@ class Extraction:
     program: Program
     raw_size: Size
     note: str | None = None
-    """What else there is to say: how an LSTM became a finite automaton."""
+    """How an LSTM became a finite automaton."""
 
     @property
     def size(self) -> Size:
@@ -36,58 +44,60 @@ class Extraction:
 def extract_run(
     folder: RunFolder, member: int = 0, form: Form = "task", on_note: Callable[[str], None] = lambda text: None
 ) -> Extraction:
-    """Extract a member's program and simplify it."""
-    from nram.machine.controllers import LSTM
-    from nram.programs.extract.table import extract_table
-    from nram.training.member import wiring_of
-
-    config = folder.config
-    task = get_task(config.task)
-    controller, _ = folder.load_member(member)
-    wiring = wiring_of(config.machine)
-    note = None
-    if isinstance(controller, LSTM):
-        from nram.programs.extract.lstm import extract_lstm
-
-        on_note("the controller is an LSTM: looking for a finite automaton that does the same")
-        found = extract_lstm(controller, wiring, task, step_limit=task.step_limit)
-        program = found.program
-        note = (
-            f"LSTM merged into a finite automaton ({size_of(program)}), the same on {found.instances_compared} fresh "
-            f"instances up to n = {found.largest_complexity}"
-        )
-    else:
-        program = extract_table(controller, wiring)
+    """Extract a member's program on the CPU and simplify it. JAX keeps its default device."""
+    task = get_task(folder.config.task)
+    with jax.default_device(find_devices("cpu")[0]):
+        controller, _ = folder.load_member(member)
+        program, note = _raw_program(controller, folder.config.machine, task, on_note)
     raw_size = size_of(program)
     on_note(f"extracted: {raw_size}")
     if form == "every-input":
         program = simplify(program)
     elif form == "task":
         program = specialise(program, task)
-    made = _made(folder, member, form, raw_size, note)
+    made = _card(folder, member, form, raw_size, note)
     program = replace(program, name=task.name, task=task.name, origin="trained", limit=task.step_limit, made=made)
     return Extraction(program, raw_size, note)
 
 
-def _made(folder: RunFolder, member: int, form: Form, raw_size: Size, note: str | None):
-    record = folder.record
-    machine = folder.config.machine
-    network = f"{machine.controller}, {machine.hidden} hidden units, {machine.registers} registers"
-    config = folder.config
+def _raw_program(
+    controller: Controller, machine: MachineConfig, task: Task, on_note: Callable[[str], None]
+) -> tuple[Program, str | None]:
+    """The program before it is simplified, and how it was found if that was not by reading a table."""
+    if not isinstance(controller, LSTM):
+        return extract_table(controller, wiring_of(machine)), None
+    on_note("the controller is an LSTM: looking for a finite automaton that does the same")
+    found = extract_lstm(controller, wiring_of(machine), task, step_limit=task.step_limit)
+    return found.program, (
+        f"LSTM merged into a finite automaton ({size_of(found.program)}), the same on {found.instances_compared} fresh "
+        f"instances up to n = {found.largest_complexity}"
+    )
+
+
+def training_details(config: TrainConfig) -> list[Entry]:
+    """For the card of a trained program: which network, and what it was trained on."""
+    machine = config.machine
     largest = max(stage.max_complexity for stage in config.stages)
     slack = max(stage.step_slack for stage in config.stages)
     limit = StepLimit(config.step_limit(1) - config.step_limit(0), config.step_limit(0))
+    return [
+        (
+            "network",
+            f"{machine.controller}, {machine.hidden} hidden units, {machine.registers} registers, "
+            f"{len(machine.modules)} modules x {machine.repeats}",
+        ),
+        ("trained", f"n up to {largest}, T(n) = {limit_to_text(limit)} and up to {slack} steps more"),
+    ]
+
+
+def _card(folder: RunFolder, member: int, form: Form, raw_size: Size, note: str | None) -> tuple[Entry, ...]:
+    config, record = folder.config, folder.record
     simplified = {
-        "task": f"from {raw_size}, for the inputs of {folder.config.task_name}",
+        "task": f"from {raw_size}, for the inputs of {config.task_name}",
         "every-input": f"from {raw_size}, with the same meaning on every memory",
         "raw": "not at all",
     }
-    details = [
-        ("member", str(member)),
-        ("network", f"{network}, {len(machine.modules)} modules x {machine.repeats}"),
-        ("trained", f"n up to {largest}, T(n) = {limit_to_text(limit)} and up to {slack} steps more"),
-        ("simplified", simplified[form]),
-    ]
+    details = [("member", str(member)), *training_details(config), ("simplified", simplified[form])]
     return card(
         record.get("arguments", []),
         config.seed,

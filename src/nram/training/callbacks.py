@@ -1,0 +1,54 @@
+"""What a training run tells its caller while it works. No JAX here."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from nram.errors import NramError
+from nram.training.config import TrainConfig
+
+
+class Interrupted(NramError):
+    """The user stopped the run; everything up to the last step is in the checkpoint."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """The state of a run after some steps: a line of metrics.jsonl."""
+
+    stage: int
+    step: int  # of the stage
+    stage_steps: int
+    stage_ends: bool  # all its steps are done, or enough members are solved
+    max_complexity: int
+    population: int
+    levels: dict[int, int]  # members per curriculum level
+    loss: float | None  # median over members, without those whose loss is not finite
+    best_error: float  # the paper's error on the training batches, soft
+    median_error: float
+    best_exact: float
+    solved_soft: float  # share of members
+    solved_hard: float | None  # share of members that are perfect on the validation set, at the last check
+    perfect: int  # members that passed an examination so far
+    skipped: int  # updates that were not finite
+    seconds: float  # so far, compiling included
+    example_steps_per_s: float
+    seconds_left: float  # of training at this rate, if no stage ends early
+
+
+class TrainingCallbacks:
+    """Progress callbacks; silent by default."""
+
+    def started(self, config: TrainConfig, path: Path, device: str) -> None:
+        """A run starts or continues. `ended` follows in any case."""
+
+    def note(self, text: str) -> None:
+        """Something worth a line happened."""
+
+    def warning(self, text: str) -> None:
+        """Something may change the result."""
+
+    def report(self, report: Report) -> None:
+        """Some more steps are done."""
+
+    def ended(self) -> None:
+        """The run is finished, stopped or failed."""

@@ -1,0 +1,105 @@
+"""A training run as a job: opened, checked, started or continued, and run to its result.
+
+Everything that trains goes through here: `nram train`, `nram.train`, `nram reproduce` and `nram learn`. Opening a job
+does not import JAX, so that bad arguments are refused at once, and it writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from nram.runtime import device_name, prepare_devices
+from nram.training.callbacks import TrainingCallbacks
+from nram.training.config import TrainConfig
+from nram.training.run_folder import RunFolder
+from nram.training.settings import load_config
+
+
+@dataclass(frozen=True)
+class TrainingJob:
+    """A run that can be started or continued, or that is finished."""
+
+    folder: RunFolder
+    config: TrainConfig
+    words: list[str]
+    """The command after `nram`, for the record of a new run."""
+
+    @classmethod
+    def open(cls, path: Path, config: TrainConfig, words: list[str], *, resume: bool = False) -> TrainingJob:
+        """The run in this folder. Without `resume` it must be new; otherwise its configuration must be the same."""
+        folder = RunFolder(path)
+        if resume and folder.exists:
+            RunFolder.open(path).require_same(config)
+        else:
+            folder.require_new()
+        return cls(folder, config, words)
+
+    @classmethod
+    def for_task(
+        cls,
+        task: str,
+        out: Path | None = None,
+        *,
+        seed: int | None = None,
+        file: Path | None = None,
+        overrides: list[str] | None = None,
+        resume: bool = False,
+        words: list[str] | None = None,
+    ) -> TrainingJob:
+        """A run of the task's recipe, with settings from a file and `key=value` overrides.
+
+        The folder is `runs/TASK-SEED` unless `out` is given. A run that continues keeps its own settings: they are
+        compared with the recipe only if the caller gives any, and the seed only if the caller gives one.
+        """
+        config = load_config(task, file=file, overrides=overrides, seed=seed)
+        path = out or Path("runs", f"{config.task_name}-{config.seed}")
+        if words is None:
+            words = ["train", task, "--seed", str(config.seed)]
+            words += [word for override in overrides or () for word in ("--set", override)]
+        if resume and not (file or overrides) and RunFolder(path).exists:
+            own = RunFolder.open(path).config
+            if own.task == config.task:
+                config = own if seed is None else replace(own, seed=seed)
+        return cls.open(path, config, words, resume=resume)
+
+    @property
+    def result(self) -> dict[str, Any] | None:
+        """How the run ended; None if it has not ended."""
+        return self.folder.result
+
+    def run(
+        self,
+        device: str = "auto",
+        callbacks: TrainingCallbacks | None = None,
+        stopping: Callable[[], bool] = lambda: False,
+    ) -> dict[str, Any]:
+        """Train to the end, from the checkpoint if there is one, and return the result.
+
+        A finished run returns its result at once. When `stopping` becomes true, the run saves and raises `Interrupted`.
+        """
+        callbacks = callbacks or TrainingCallbacks()
+        if (result := self.result) is not None:
+            callbacks.note(f"{self.folder.path} is finished already.")
+            return result
+        from nram.training.footprint import check_fits  # JAX
+        from nram.training.trainer import train
+
+        devices = prepare_devices(device)
+        check_fits(self.config, devices)
+        name = device_name(devices)
+        if self.folder.exists:
+            for difference in self.folder.differences(name):
+                callbacks.warning(
+                    f"{self.folder.path}: {difference}: the result may differ from an uninterrupted run's"
+                )
+        else:
+            RunFolder.create(self.folder.path, self.config, self.words, name)
+        with self.folder.locked():
+            callbacks.started(self.config, self.folder.path, name)
+            try:
+                return train(self.folder, self.config, devices, callbacks, stopping)
+            finally:
+                callbacks.ended()
