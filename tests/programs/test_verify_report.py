@@ -146,7 +146,7 @@ def test_running_everything_finds_the_smallest_failure(name, up_to, n, size):
     check_counterexample(report)
     assert report.verdict == "wrong" and report.counterexample is not None
     assert (report.counterexample.complexity, len(report.counterexample.memory)) == (n, size)
-    assert all(skip.why == "it is wrong already" or skip.why == "not asked for" for skip in report.skipped)
+    assert all(skip.why == "the program is wrong already" or skip.why == "not asked for" for skip in report.skipped)
 
 
 @pytest.mark.parametrize(("name", "up_to", "n", "size"), [*SMALLEST, ("large_memory", 0, 1, 17), ("scan", 0, 1, 6)])
@@ -249,7 +249,7 @@ def test_nothing_is_said_of_larger_limits_if_nothing_was_shown_of_them():
     (finding,) = report.findings
     less = replace(report, findings=(replace(finding, limits=("T",)),))
     assert (report.verdict, less.verdict) == ("right under every limit", "right only at T(n)")
-    assert "nothing was shown of larger step limits" in str(less)
+    assert "nothing is known about larger step limits" in str(less)
     # A lack of time is no property of the program.
     assert not less.recorded().needs_limit
 
@@ -312,7 +312,7 @@ def test_the_largest_n_may_be_the_smallest():
     assert [finding.complexity for finding in random(program_of("right/swap"), 2).findings] == [(2, 2), (2, 2)]
     report = random(program_of("right/swap"), 1)
     assert report.verdict == "nothing shown"
-    assert "asked for up to n = 1 alone" in [skip.why for skip in report.skipped]
+    assert "asked for only up to n = 1" in [skip.why for skip in report.skipped]
 
 
 def test_the_seed_decides_what_is_drawn():

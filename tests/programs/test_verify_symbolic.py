@@ -17,8 +17,8 @@ from nram.limits import StepLimit
 from nram.programs import Program, from_text, interpret, read_program, to_text
 from nram.programs.verify import verify
 from nram.programs.verify.machine import Facts
-from nram.programs.verify.question import question
 from nram.programs.verify.symbolic import Outcome, prove
+from nram.programs.verify.verification import verification
 from nram.tasks import Task, get_task, task_names
 from nram.tasks.base import SymbolicCase, Term
 
@@ -32,7 +32,7 @@ def program_of(words: str) -> Program:
 
 def proof(program: Program, n: int, size: int | None = None, task: Task | None = None, **how: Any) -> Outcome:
     task = task or get_task(program.task or "")
-    return prove(question(program, task), n, size, how.pop("seconds", 60.0), **how)
+    return prove(verification(program, task), n, size, how.pop("seconds", 60.0), **how)
 
 
 def fails(program: Program, memory: list[int], limit: int) -> bool:
@@ -222,7 +222,7 @@ def test_cells_at_one_address_prove_nothing():
         return replace(case, cells=(*case.cells, (x, 1)), assumptions=(*case.assumptions, x >= 0, x <= 4))
 
     outcome = proof(program_of("right/copy"), 2, task=altered(get_task("copy"), change))
-    assert outcome.proven == () and "apart" in outcome.why
+    assert outcome.proven == () and "distinct" in outcome.why
 
 
 @pytest.mark.parametrize("low", [-1, 1])

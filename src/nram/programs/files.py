@@ -84,7 +84,7 @@ def to_json(program: Program) -> dict[str, Any]:
         "limit": None if program.limit is None else limit_to_text(program.limit),
         "needs_limit": program.needs_limit,
         "made": dict(program.made),
-        "verified": [_evidence_to_json(evidence) for evidence in program.verified],
+        "verified": [record_to_json(evidence) for evidence in program.verified],
         "registers": list(program.registers),
         "states": [[_row_to_json(program, row) for row in rows] for rows in program.states],
     }
@@ -112,8 +112,9 @@ def _row_to_json(program: Program, row: Row) -> dict[str, Any]:
     }
 
 
-def _evidence_to_json(evidence: Evidence) -> dict[str, Any]:
-    return {name: list(part) if isinstance(part, tuple) else part for name, part in asdict(evidence).items()}
+def record_to_json(record: Any) -> dict[str, Any]:
+    """The fields of a dataclass as a JSON object, where each is a plain value or a tuple of them."""
+    return {name: list(part) if isinstance(part, tuple) else part for name, part in asdict(record).items()}
 
 
 # ---- from JSON

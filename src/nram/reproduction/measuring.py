@@ -12,8 +12,8 @@ import numpy as np
 from nram.limits import LIMIT_NAMES, StepLimit, wrong_instances
 from nram.programs.execute import execute
 from nram.programs.ir import Program
-from nram.programs.verify.batches import Judge
-from nram.programs.verify.question import question
+from nram.programs.verify.batches import BatchCheck
+from nram.programs.verify.verification import verification
 from nram.tasks.base import Task, TracedInstance
 
 if TYPE_CHECKING:
@@ -138,11 +138,11 @@ def alike(soft: np.ndarray, hard: np.ndarray, instances: Instances) -> int:
 
 def run_beyond(program: Program, task: Task, complexity: int, count: int, seed: int) -> Beyond:
     """The program on instances far larger than a continuous machine could be run on."""
-    judge = Judge(question(program, task), complexity, "random")
+    check = BatchCheck(verification(program, task), complexity, "random")
     size = task.least_memory(complexity)
     rng = Random(f"reproduce {task.name} {complexity} {seed}")
     at_once = max(1, CELLS_AT_ONCE // size)
     for begin in range(0, count, at_once):
-        judge.take([task.sample_input(rng, complexity, size) for _ in range(min(at_once, count - begin))])
-    right = tuple(name for name in LIMIT_NAMES if name in judge.right)
-    return Beyond(complexity, judge.instances, right)
+        check.add([task.sample_input(rng, complexity, size) for _ in range(min(at_once, count - begin))])
+    right = tuple(name for name in LIMIT_NAMES if name in check.right)
+    return Beyond(complexity, check.instances, right)

@@ -1,4 +1,4 @@
-"""A failure that the reference interpreter has confirmed, and how to see it again."""
+"""A failure that the reference interpreter has confirmed, and the commands that repeat it."""
 
 from __future__ import annotations
 
@@ -7,48 +7,41 @@ from dataclasses import dataclass
 from typing import Any
 
 from nram.errors import NramError, UsageError
+from nram.pictures.traces import record_trace, trace_to_text
 from nram.programs.interpret import interpret
 from nram.programs.ir import Program
-from nram.programs.verify.findings import Failure, Method
+from nram.programs.verify.findings import Failure
 from nram.tasks.base import Instance, Task
 
-MANY_CELLS = 40  # from there on zeros at the end are not written out
+MANY_CELLS = 40  # in larger memories, zeros at the end are not written out
 MOST_CELLS_IN_A_COMMAND = 2000
 
 
 @dataclass(frozen=True)
-class Counterexample:
-    """An input on which the program is wrong."""
+class Counterexample(Failure):
+    """An input on which the program is wrong, with what it should give and what it gives."""
 
-    complexity: int
-    memory: tuple[int, ...]
     cells: tuple[int, ...]
     """The addresses of the output cells."""
     expected: tuple[int, ...]
-    """The whole memory as it should be; only the output cells count."""
+    """The whole memory as it should be; only the output cells matter."""
     obtained: tuple[int, ...]
-    limit: int
-    """The most steps that the program could take."""
-    at_first: bool
-    """That is T(n). Otherwise the program is right there, and wrong under this larger limit."""
     steps: int
     halted: bool
-    method: Method
-    """How it was found."""
 
     @property
     def wrong_cells(self) -> tuple[int, ...]:
         return tuple(cell for cell in self.cells if self.expected[cell] != self.obtained[cell])
 
     def commands(self, program: str) -> tuple[str, ...]:
-        """What repeats it on the command line, for the program of this name or in this file.
+        """The commands that repeat the run, for the program of this name or in this file.
 
-        None if the memory is too large for a command: it is in the JSON form.
+        There are none if the memory is too large for a command line; the JSON form has it.
         """
         cells = self.memory
         size = ""
         if len(cells) > MANY_CELLS:
-            cells = cells[: max((place + 1 for place, cell in enumerate(cells) if cell), default=1)]
+            cells = cells[: max((address + 1 for address, cell in enumerate(cells) if cell), default=1)]
             size = f" --memory-size {len(self.memory)}"
         if len(cells) > MOST_CELLS_IN_A_COMMAND:
             return ()
@@ -60,8 +53,6 @@ class Counterexample:
 
     def trace(self, program: Program, width: int | None = 120) -> str:
         """The run as a table like the paper's."""
-        from nram.pictures.traces import record_trace, trace_to_text
-
         instance = Instance(list(self.memory), list(self.expected), list(self.cells), list(self.cells), self.limit)
         try:
             record = record_trace(program, list(self.memory), self.limit, instance=instance)
@@ -87,12 +78,12 @@ class Counterexample:
 
 
 def is_confirmed(program: Program, task: Task, failure: Failure) -> bool:
-    """Whether the interpreter fails on it too."""
+    """Whether the interpreter fails on this input too."""
     return bool(_interpreted(program, task, failure).wrong_cells)
 
 
 def confirmed(program: Program, task: Task, failure: Failure) -> Counterexample:
-    """The failure as the interpreter has it."""
+    """The failure as a counterexample, with the run of the interpreter."""
     found = _interpreted(program, task, failure)
     if not found.wrong_cells:
         cells = " ".join(map(str, failure.memory[:MOST_CELLS_IN_A_COMMAND]))
@@ -107,14 +98,10 @@ def _interpreted(program: Program, task: Task, failure: Failure) -> Counterexamp
     expected, cells = task.oracle(failure.memory)
     ending = interpret(program, failure.memory, failure.limit)
     return Counterexample(
-        complexity=failure.complexity,
-        memory=failure.memory,
+        **vars(failure),
         cells=tuple(cells),
         expected=tuple(expected),
         obtained=tuple(ending.memory),
-        limit=failure.limit,
-        at_first=failure.at_first,
         steps=ending.steps,
         halted=ending.halted,
-        method=failure.method,
     )

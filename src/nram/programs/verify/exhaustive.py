@@ -1,24 +1,24 @@
-"""Every legal input of the small sizes, as far as the time goes."""
+"""Exhaustive testing: every legal input of the small sizes, as far as the time allows."""
 
 from __future__ import annotations
 
 import time
 from itertools import count, islice
 
-from nram.programs.verify.batches import Judge
+from nram.programs.verify.batches import BatchCheck
 from nram.programs.verify.findings import Finding, Part, Skipped
-from nram.programs.verify.question import Question
+from nram.programs.verify.verification import Verification
 
 BATCH = 4096
 
 
-def run_all(question: Question, *, largest: int | None, extra: int, seconds: float) -> Part:
+def run_all(verification: Verification, *, largest: int | None, extra: int, seconds: float) -> Part:
     """Run every input of n = smallest, ... up to `largest`, each on M = least, ..., least + extra.
 
-    The sizes come in ascending order, so the first failure is of the smallest size on which there is one. A size
-    counts as proven only if all of its inputs were run.
+    The sizes come in ascending order, so the first failure has the smallest size. A size counts as proven only if
+    all of its inputs were run.
     """
-    task = question.task
+    task = verification.task
     part = Part()
     if task.legal_inputs is None:
         part.skipped.append(
@@ -30,30 +30,30 @@ def run_all(question: Question, *, largest: int | None, extra: int, seconds: flo
         for more in range(extra + 1):
             size = task.least_memory(n) + more
             began = time.monotonic()
-            judge = Judge(question, n, "exhaustive", beyond=not part.fails(at_first=False))
+            check = BatchCheck(verification, n, "exhaustive", beyond=not part.fails(at_first=False))
             inputs = task.legal_inputs(n, size)
             complete = False
-            while not complete and judge.at_first is None and time.monotonic() < deadline:
-                batch = list(islice(inputs, min(BATCH, judge.most_at_once)))
+            while not complete and not check.fails_at_first and time.monotonic() < deadline:
+                batch = list(islice(inputs, min(BATCH, check.most_at_once)))
                 if batch:
-                    judge.take(batch)
+                    check.add(batch)
                 complete = not batch
-            part.failures += judge.failures
-            if judge.at_first is not None:
+            part.failures += check.failures
+            if check.fails_at_first:
                 return part
-            if judge.instances:
-                question.progress(
-                    f"exhaustive: n = {n}, M = {size}: {judge.instances:,} inputs{'' if complete else ', not all'}"
+            if check.instances:
+                verification.progress(
+                    f"exhaustive: n = {n}, M = {size}: {check.instances:,} inputs{'' if complete else ', not all'}"
                 )
                 part.findings.append(
                     Finding(
                         method="exhaustive",
                         complexity=(n, n),
                         extra_memory=(more, more),
-                        instances=judge.instances,
+                        instances=check.instances,
                         proven=complete,
-                        limits=tuple(judge.right),
-                        halts=judge.halts,
+                        limits=tuple(check.right),
+                        halts=check.halts,
                         seconds=time.monotonic() - began,
                     )
                 )

@@ -1,83 +1,72 @@
-"""What the three methods hand back: what they found, what they left out, and where the program failed."""
+"""The results of the three methods: what was found, what was left out, and where the program failed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, TypeVar
 
-Method = Literal["exhaustive", "symbolic", "random"]
-Progress = Callable[[str], None]
+from nram.programs.files import record_to_json
+from nram.programs.ir import Method
 
 
 @dataclass(frozen=True)
 class Finding:
-    """On these sizes, everything that was looked at came out right."""
+    """On these sizes, the program was right on everything that was checked."""
 
     method: Method
     complexity: tuple[int, int]
     """The smallest and the largest n."""
     extra_memory: tuple[int, int] | None
-    """M ran from the least that n needs plus the first to that plus the second. None: every M from the least up."""
+    """M ranged from the least that n needs plus the first number to the least plus the second. None: every M."""
     instances: int | None
-    """How many inputs were run; None for a proof, which is about all of them."""
+    """How many inputs were run; None for a proof, which covers all of them."""
     proven: bool
     """It holds for every legal input of these sizes. Otherwise it was only tested."""
     limits: tuple[str, ...]
     """The limits under which it was right: T, 2T, 20n+200, or 'every' for any from T up."""
     halts: bool
-    """Every run ended by itself."""
+    """Every run halted by itself."""
     seconds: float = 0.0
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "method": self.method,
-            "complexity": list(self.complexity),
-            "extra_memory": None if self.extra_memory is None else list(self.extra_memory),
-            "instances": self.instances,
-            "proven": self.proven,
-            "limits": list(self.limits),
-            "halts": self.halts,
-            "seconds": round(self.seconds, 3),
-        }
+        return {**record_to_json(self), "seconds": round(self.seconds, 3)}
 
 
 @dataclass(frozen=True)
 class Skipped:
-    """Something that was not looked at, or not settled, and why."""
+    """Something that was not checked, or not decided, and why."""
 
     method: Method
     complexity: tuple[int, int | None]
     """The smallest and the largest n; None: all from the smallest up."""
     what: str
-    """What of these complexities; empty: all."""
+    """Which part of these complexities; empty: all."""
     why: str
-
-    def to_json(self) -> dict[str, Any]:
-        return {"method": self.method, "complexity": list(self.complexity), "what": self.what, "why": self.why}
 
 
 @dataclass(frozen=True)
 class Failure:
-    """An input on which the program was seen to be wrong."""
+    """An input on which the program was wrong."""
 
     complexity: int
     memory: tuple[int, ...]
     limit: int
-    """In steps."""
+    """The most steps that the program could take."""
     at_first: bool
-    """It is wrong at T(n) itself, not only under a larger limit."""
+    """That is T(n). Otherwise the program is right at T(n), and wrong under this larger limit."""
     method: Method
+    """How it was found."""
 
     @property
     def size(self) -> tuple[int, int, tuple[int, ...], int]:
-        """What 'smallest' goes by: n, then M, then the memory."""
+        """The order by which failures are smaller or larger: n, then M, then the memory."""
         return self.complexity, len(self.memory), self.memory, self.limit
 
 
 @dataclass
 class Part:
-    """The yield of one method."""
+    """The results of one method."""
 
     findings: list[Finding] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
@@ -88,68 +77,61 @@ class Part:
 
 
 def merged(findings: Iterable[Finding]) -> list[Finding]:
-    """The same in fewer lines: neighbouring memory sizes, then neighbouring complexities put together."""
+    """The same results in fewer lines: join neighbouring memory sizes, then neighbouring complexities."""
 
     def extra(finding: Finding) -> tuple[int, int]:
         return finding.extra_memory or (-1, -1)
 
-    by_memory: list[Finding] = []
-    for finding in sorted(findings, key=lambda one: (one.complexity, extra(one))):
-        last = by_memory[-1] if by_memory else None
-        if (
-            last is not None
-            and _alike(last, finding)
-            and last.complexity == finding.complexity
-            and last.extra_memory is not None
-            and extra(finding)[0] == last.extra_memory[1] + 1
-        ):
-            by_memory[-1] = _joined(last, finding, last.complexity, (last.extra_memory[0], extra(finding)[1]))
-        else:
-            by_memory.append(finding)
-    lines: list[Finding] = []
-    for finding in sorted(by_memory, key=lambda one: (not one.proven, extra(one), one.limits, one.complexity)):
-        last = lines[-1] if lines else None
-        if (
-            last is not None
-            and _alike(last, finding)
-            and last.extra_memory == finding.extra_memory
-            and last.method != "random"  # there a line is a size
-            and finding.complexity[0] == last.complexity[1] + 1
-        ):
-            lines[-1] = _joined(last, finding, (last.complexity[0], finding.complexity[1]), last.extra_memory)
-        else:
-            lines.append(finding)
+    def by_memory(last: Finding, finding: Finding) -> Finding | None:
+        if last.extra_memory is None or last.complexity != finding.complexity:
+            return None
+        if extra(finding)[0] != last.extra_memory[1] + 1:
+            return None
+        return _joined(last, finding, extra_memory=(last.extra_memory[0], extra(finding)[1]))
+
+    def by_complexity(last: Finding, finding: Finding) -> Finding | None:
+        if last.extra_memory != finding.extra_memory or finding.complexity[0] != last.complexity[1] + 1:
+            return None
+        if last.method == "random":  # its results stay apart, one line for each size
+            return None
+        return _joined(last, finding, complexity=(last.complexity[0], finding.complexity[1]))
+
+    lines = _join_neighbours(sorted(findings, key=lambda one: (one.complexity, extra(one))), by_memory)
+    lines.sort(key=lambda one: (not one.proven, extra(one), one.limits, one.complexity))
+    lines = _join_neighbours(lines, by_complexity)
     return sorted(lines, key=lambda one: (not one.proven, one.complexity, extra(one)))
 
 
 def merged_skips(skipped: Iterable[Skipped]) -> list[Skipped]:
-    """The same in fewer lines: neighbouring complexities put together."""
-    lines: list[Skipped] = []
-    for one in sorted(skipped, key=lambda skip: (skip.method, skip.what, skip.why, skip.complexity[0])):
-        last = lines[-1] if lines else None
-        if (
-            last is not None
-            and (last.method, last.what, last.why) == (one.method, one.what, one.why)
-            and last.complexity[1] is not None
-            and one.complexity[0] == last.complexity[1] + 1
-        ):
-            lines[-1] = replace(last, complexity=(last.complexity[0], one.complexity[1]))
+    """The same in fewer lines: join neighbouring complexities."""
+
+    def join(last: Skipped, skip: Skipped) -> Skipped | None:
+        (low, high), (following, highest) = last.complexity, skip.complexity
+        same = (last.method, last.what, last.why) == (skip.method, skip.what, skip.why)
+        return replace(last, complexity=(low, highest)) if same and high is not None and following == high + 1 else None
+
+    ordered = sorted(skipped, key=lambda skip: (skip.method, skip.what, skip.why, skip.complexity[0]))
+    return sorted(_join_neighbours(ordered, join), key=lambda skip: (skip.method, skip.complexity[0]))
+
+
+T = TypeVar("T")
+
+
+def _join_neighbours(items: Iterable[T], join: Callable[[T, T], T | None]) -> list[T]:
+    """The items, each joined with the one before it where `join` gives something."""
+    lines: list[T] = []
+    for item in items:
+        both = join(lines[-1], item) if lines else None
+        if both is None:
+            lines.append(item)
         else:
-            lines.append(one)
-    return sorted(lines, key=lambda skip: (skip.method, skip.complexity[0]))
+            lines[-1] = both
+    return lines
 
 
-def _alike(one: Finding, other: Finding) -> bool:
-    what = (one.method, one.proven, one.limits, one.halts)
-    return what == (other.method, other.proven, other.limits, other.halts)
-
-
-def _joined(one: Finding, other: Finding, complexity: tuple[int, int], extra_memory: tuple[int, int] | None) -> Finding:
+def _joined(one: Finding, other: Finding, **sizes: tuple[int, int]) -> Finding | None:
+    """Both findings as one with these sizes, if they say the same."""
+    if any(getattr(one, name) != getattr(other, name) for name in ("method", "proven", "limits", "halts")):
+        return None
     instances = None if one.instances is None or other.instances is None else one.instances + other.instances
-    return replace(
-        one,
-        complexity=complexity,
-        extra_memory=extra_memory,
-        instances=instances,
-        seconds=one.seconds + other.seconds,
-    )
+    return replace(one, instances=instances, seconds=one.seconds + other.seconds, **sizes)

@@ -1,11 +1,11 @@
-"""A program on terms instead of numbers: one step of many runs at once.
+"""The symbolic machine: it runs a program on terms instead of numbers, so that one step stands for many runs.
 
-A value is a Python integer where it is known and a term of z3 otherwise; so is the memory's size. The modules mean
-what the table says, through its builder protocol. What the conditions of a step come to is asked of a solver that
-knows the assumptions. Where both answers are possible, the two values are merged into one term; but for registers'
-flags, for questions about the memory's size alone, and wherever `split` is set, the step is given up with
-`Undecided`, so that the caller can do it again under either answer. A memory is a list of what was written, as the
-theory of arrays has it: a pointer meets a cell surely, surely not, or perhaps.
+A value is a Python integer where it is known, and otherwise a z3 term; so is the memory size. The modules are applied
+through the builder protocol of the module table. A solver that knows the assumptions decides the conditions of a step.
+Where both answers are possible, the two values are merged into one term. But for register flags, for conditions on
+the memory size alone, and always with `split`, the step raises `Undecided`, so that the caller repeats it under each
+answer. A memory is a list of writes, as in the theory of arrays: a pointer certainly, certainly not, or possibly
+refers to a cell.
 
 This module imports z3: import it late.
 """
@@ -15,11 +15,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import z3
 
-from nram.programs.ir import MODULES, Constant, Output, Program, Register, Row, Value
+from nram.programs.ir import Program, Row, carry_out, emitted
 from nram.tasks.base import SymbolicCase, Term
 
 MOST_SECONDS_A_QUESTION = 10.0
@@ -38,49 +39,49 @@ class Undecided(Exception):
 
 
 class Facts:
-    """What is known on the way: a solver with the assumptions, deeper and deeper into the cases."""
+    """A solver with everything that is known on a path: the assumptions, and the conditions of its forks."""
 
     def __init__(self, assumptions: tuple[Any, ...], deadline: float):
         self.deadline = deadline
         self.solver = z3.Solver()
         self.solver.add(*assumptions)
         self._decided: list[dict[int, bool]] = [{}]
-        self._alive: list[Any] = []  # z3 gives the number of a term that nobody holds to another one
+        self._alive: list[Any] = []  # z3 reuses the id of a term that is no longer referenced
         self._witness: Any = None
-        """A model of all that is known, if one is at hand: it settles half of each question."""
+        """A model of everything that is known, if there is one at hand. It answers half of each query."""
 
     def ask(self, *conditions: Any) -> z3.CheckSatResult:
-        """Whether the conditions can hold together with all that is known. 'unknown' counts as neither."""
+        """Whether the conditions can hold together with everything known. 'unknown' counts as neither answer."""
         self.solver.set("timeout", max(1, int(1000 * min(self.time_left(), MOST_SECONDS_A_QUESTION))))
         answer = self.solver.check(*conditions)
-        if answer == z3.unknown and "keyboard" in self.solver.reason_unknown():  # z3 keeps Ctrl-C to itself
+        if answer == z3.unknown and "keyboard" in self.solver.reason_unknown():  # z3 swallows Ctrl-C
             raise KeyboardInterrupt
         return answer
 
     def time_left(self) -> float:
-        """Seconds; OutOfTime if there are none."""
+        """The remaining seconds; raises OutOfTime if there are none."""
         left = self.deadline - time.monotonic()
         if left <= 0:
             raise OutOfTime
         return left
 
     def find_witness(self) -> z3.CheckSatResult:
-        """Whether all that is known can hold."""
+        """Whether everything that is known can hold."""
         answer = self.ask()
         self._witness = self.solver.model() if answer == z3.sat else None
         return answer
 
     def decide(self, condition: Any) -> bool | None:
-        """True or False if what is known settles it, otherwise None."""
+        """True or False if what is known implies it, otherwise None."""
         if isinstance(condition, bool):
             return condition
         plain = z3.simplify(condition)
         if z3.is_true(plain) or z3.is_false(plain):
             return z3.is_true(plain)
-        number = plain.get_id()
+        term_id = plain.get_id()
         for level in self._decided:
-            if number in level:
-                return level[number]
+            if term_id in level:
+                return level[term_id]
         answer = None
         seen = self._seen(plain)
         if seen is not False and self.ask(z3.Not(plain)) == z3.unsat:
@@ -88,51 +89,51 @@ class Facts:
         elif seen is not True and self.ask(plain) == z3.unsat:
             answer = False
         if answer is not None:
-            self._decided[-1][number] = answer
+            self._decided[-1][term_id] = answer
             self._alive.append(plain)
         return answer
 
     def learn(self, *conditions: Any) -> None:
-        """Take for granted what holds anyway. It is forgotten where the present assumption ends."""
+        """Add conditions that are known to hold. They are dropped together with the latest assumption."""
         self.solver.add(*conditions)
         if not all(map(self._seen, conditions)):
             self._witness = None
 
     def _seen(self, condition: Any) -> bool | None:
-        """Whether the condition holds in the witness; None if there is no telling."""
+        """Whether the condition holds in the witness; None if that is unknown."""
         found = None if self._witness is None else self._witness.eval(condition, model_completion=True)
         return z3.is_true(found) if z3.is_true(found) or z3.is_false(found) else None
 
     @property
     def depth(self) -> int:
-        """How many assumptions were made on the way here."""
+        """How many assumptions were made on this path."""
         return len(self._decided) - 1
 
     def assume(self, condition: Any) -> bool:
-        """Go into a case. False: it is impossible. What the solver cannot tell counts as possible."""
+        """Assume a condition. False: it is impossible. If the solver cannot decide, it counts as possible."""
         self.solver.push()
         self._decided.append({})
         self.solver.add(condition)
         return True if self._seen(condition) else self.find_witness() != z3.unsat
 
     def back_to(self, depth: int) -> None:
-        """Drop the latest assumptions, with all that was learned under them."""
+        """Drop the latest assumptions, and everything learned under them."""
         self.solver.pop(self.depth - depth)
         del self._decided[depth + 1 :]
 
 
 def key_of(term: Term) -> Any:
-    """Equal for terms that read the same; only while the terms are held."""
+    """A key that is equal for identical terms, as long as they are referenced."""
     return term if isinstance(term, int) else ("term", term.get_id())
 
 
 def lifted(term: Term) -> Any:
-    """The term as z3 has it, also if it is a number."""
+    """The term as a z3 term, also if it is a Python integer."""
     return z3.IntVal(term) if isinstance(term, int) else term
 
 
 def plain(term: Term) -> Term:
-    """The term in z3's normal form, or the number it comes to."""
+    """The term simplified by z3, as a Python integer if it is constant."""
     if isinstance(term, int):
         return term
     term = z3.simplify(term)
@@ -145,11 +146,11 @@ Cells = dict[Any, tuple[Term, Term]]
 
 @dataclass(frozen=True)
 class Memory:
-    """What was written, and below it what was there: the cells that the layout names, then trash or 0."""
+    """The cells that were written, over those that the layout names, over trash or 0."""
 
     written: Cells
     named: Cells
-    """Their addresses surely differ from each other."""
+    """Their addresses are proven distinct."""
     trash: Callable[[Term], Term] | None
 
     @staticmethod
@@ -158,15 +159,15 @@ class Memory:
 
     def with_cell(self, address: Term, value: Term) -> Memory:
         key = key_of(address)
-        # The new cell hides an older one of the same address, wherever that stands.
+        # The new cell replaces an older one of the same address.
         older = {k: cell for k, cell in self.written.items() if k != key}
         return Memory({**older, key: (address, value)}, self.named, self.trash)
 
     def candidates(self, pointer: Term) -> Iterator[tuple[Term, Term]]:
-        """The cells that a pointer may mean, the newest first. One of the layout with its very address is the last."""
+        """The cells that a pointer may refer to, the newest first."""
         yield from reversed(self.written.values())
-        at_once = self.named.get(key_of(pointer))
-        yield from self.named.values() if at_once is None else [at_once]
+        exact = self.named.get(key_of(pointer))  # no other cell of the layout can have this address
+        yield from self.named.values() if exact is None else [exact]
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -185,39 +186,33 @@ class Configuration:
 
     @property
     def key(self) -> Any:
-        """Equal for configurations from which the same happens."""
+        """A key that is equal for configurations with the same future."""
         return self.state, tuple(map(key_of, self.registers)), self.memory.key
 
 
 class SymbolicMachine:
-    """The builder of `nram.modules` for terms, and the steps of a program by it."""
+    """A builder of `nram.modules` for terms, and the steps of a program with it."""
 
     def __init__(self, program: Program, size: Term, facts: Facts, split: bool):
         self.program = program
         self.size = size
         self.facts = facts
         self.split = split
-        self.memory = Memory({}, {}, None)  # while a row is carried out
+        self.memory = Memory({}, {}, None)  # of the step that is being carried out
 
     def start(self, case: SymbolicCase) -> Configuration:
         return Configuration(Memory.of(case), (0,) * len(self.program.registers))
 
     def step(self, configuration: Configuration) -> Configuration:
-        """The configuration after one step; Undecided if a flag, or with `split` anything else, can be either."""
+        """The configuration after one step. Raises Undecided if a flag, or with `split` any condition, is open."""
         self.facts.time_left()
         row = self._choose(configuration)
         self.memory = configuration.memory
-        outputs: list[Term] = []
-        for operation in row.operations:
-            module = MODULES[operation.module]
-            given = [self._value(argument, configuration, outputs) for argument in operation.arguments]
-            output = module.emit(self, *given)
-            outputs.append(0 if module.memory == "writes" else output)
-        registers = tuple(self._value(value, configuration, outputs) for value in row.registers)
-        return Configuration(self.memory, registers, row.next_state, configuration.steps + 1, row.halt)
+        done = carry_out(row, configuration.registers.__getitem__, partial(emitted, self), self.number)
+        return Configuration(self.memory, tuple(done.registers), row.next_state, configuration.steps + 1, row.halt)
 
     def look(self, memory: Memory, address: Term) -> Term:
-        """What a cell holds, merged into one term."""
+        """The value of a cell, merged into one term."""
         return self._read(memory, address, split=False)
 
     # ---- the builder
@@ -282,17 +277,8 @@ class SymbolicMachine:
             raise Undecided(condition)
         return answer
 
-    def _value(self, value: Value, configuration: Configuration, outputs: list[Term]) -> Term:
-        match value:
-            case Register(index):
-                return configuration.registers[index]
-            case Output(index):
-                return outputs[index]
-            case Constant(number):
-                return number
-
     def _read(self, memory: Memory, pointer: Term, split: bool) -> Term:
-        perhaps: list[tuple[Any, Term]] = []
+        possible: list[tuple[Any, Term]] = []
         found: Term | None = None
         for address, value in memory.candidates(pointer):
             condition = pointer == address
@@ -303,17 +289,17 @@ class SymbolicMachine:
             if same is None:
                 if split:
                     raise Undecided(condition)
-                perhaps.append((condition, value))
+                possible.append((condition, value))
         if found is None:
             found = self._untouched(memory, pointer)
-        for condition, value in reversed(perhaps):
+        for condition, value in reversed(possible):
             found = z3.If(condition, value, found)
         return plain(found)
 
     def _is_about_size(self, condition: Any) -> bool:
-        """Whether it is about the memory's size alone, as when a pointer may be at the end.
+        """Whether a condition is about the memory size alone, as when a pointer may be at the end.
 
-        There are few such conditions, and a pointer that stays a number is worth much more than one way less.
+        There are few such conditions, and a pointer that stays an integer is worth more than one path less.
         """
         if isinstance(self.size, int):
             return False

@@ -1,4 +1,4 @@
-"""What was shown of a program: the report, its verdict, its text, and the evidence that the program keeps."""
+"""The report of a verification: its verdict, its text, and the evidence that the program keeps."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from nram.limits import StepLimit
+from nram.programs.files import record_to_json
 from nram.programs.ir import Evidence, Program
 from nram.programs.text import limit_to_text
 from nram.programs.verify.counterexample import MANY_CELLS, Counterexample
@@ -23,12 +24,12 @@ class Report:
     program: Program
     task: Task
     limit: StepLimit
-    """T(n), as it was used."""
+    """The T(n) that was used."""
     findings: tuple[Finding, ...]
-    """What came out right: proven or only tested."""
+    """Where the program was right: proven or only tested."""
     skipped: tuple[Skipped, ...]
     counterexample: Counterexample | None
-    """The smallest one found. One at T(n) comes before those under larger limits."""
+    """The smallest one found. Those at T(n) come before those under larger limits."""
     seconds: float
 
     @property
@@ -42,11 +43,11 @@ class Report:
 
     @property
     def right(self) -> bool:
-        """Right at least at T(n), as far as was looked."""
+        """Right at least at T(n), as far as was checked."""
         return self.verdict in ("right under every limit", "right only at T(n)")
 
     def evidence(self) -> tuple[Evidence, ...]:
-        """What a program's file says of it. Inputs of a size that were only partly run are not worth a record."""
+        """The results that the program's file records. It leaves out sizes whose inputs were only partly run."""
         return tuple(
             Evidence(
                 method=finding.method,
@@ -64,18 +65,18 @@ class Report:
 
     @property
     def harmful(self) -> bool:
-        """It is right at T(n), and was seen to be wrong under a larger limit."""
+        """It is right at T(n), and wrong under a larger limit."""
         return self.verdict == "right only at T(n)" and self.counterexample is not None
 
     def _harmless(self) -> bool:
-        """Larger limits were proven to do no harm, and not just on the smallest inputs."""
+        """It is proven right under larger limits, and not just on the smallest inputs."""
         enough = self.task.min_complexity + 2
         return self.verdict == "right under every limit" and any(
             finding.proven and finding.limits != ("T",) and finding.complexity[1] >= enough for finding in self.findings
         )
 
     def recorded(self) -> Program:
-        """The program with this evidence in place of what was known of this task, and with what its user must know."""
+        """The program with this evidence instead of its earlier evidence for this task, and with `needs_limit` set."""
         others = tuple(evidence for evidence in self.program.verified if evidence.task != self.task.name)
         known = replace(self.program, verified=(*others, *self.evidence()))
         if self.program.task not in (None, self.task.name):
@@ -100,18 +101,18 @@ class Report:
                 {**finding.to_json(), "least_memory": [self.task.least_memory(n) for n in finding.complexity]}
                 for finding in self.findings
             ],
-            "skipped": [skip.to_json() for skip in self.skipped],
+            "skipped": [record_to_json(skip) for skip in self.skipped],
             "counterexample": example,
             "seconds": round(self.seconds, 3),
         }
 
-    # ---- in words
+    # ---- text
 
     def __str__(self) -> str:
         return self.to_text()
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """What a notebook shows."""
+        """Print the text form in notebooks."""
         printer.text(str(self))
 
     def to_text(self, called: str | None = None, width: int | None = 120) -> str:
@@ -127,7 +128,7 @@ class Report:
             if findings:
                 parts += [heading, *_columns([_finding_words(finding) for finding in findings]), ""]
         if self.skipped:
-            parts += ["not looked at, or not settled", *_columns([_skip_words(skip) for skip in self.skipped]), ""]
+            parts += ["not checked, or not decided", *_columns([_skip_words(skip) for skip in self.skipped]), ""]
         if self.counterexample is not None:
             parts += self._counterexample_lines(self.counterexample, called, width)
         parts.append(f"{self.seconds:.1f} s")
@@ -136,7 +137,7 @@ class Report:
     def _remark(self) -> str:
         if self.verdict == "right only at T(n)":
             if self.counterexample is None:
-                return ": nothing was shown of larger step limits"
+                return ": nothing is known about larger step limits"
             return ": THIS PROGRAM MUST BE STOPPED after T(n) steps, it does harm afterwards"
         return ""
 
@@ -166,7 +167,7 @@ class Report:
 
 
 def _columns(rows: list[list[str]]) -> list[str]:
-    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     padded = ([f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)] for row in rows)
     return [("  " + "   ".join(cells)).rstrip() for cells in padded]
 

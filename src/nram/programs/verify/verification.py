@@ -1,7 +1,8 @@
-"""Is this program right on this task? What all methods need to know, and the step limits they look at."""
+"""What is verified and how: the record that all three methods share."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -9,15 +10,16 @@ from nram.errors import UsageError
 from nram.limits import StepLimit
 from nram.programs.execute import engine_for
 from nram.programs.ir import Program
-from nram.programs.verify.findings import Progress
 from nram.tasks.base import Task
 
 MOST_STEPS_PER_ITEM, MOST_STEPS = 10_000, 1_000_000
 
+Progress = Callable[[str], None]
+
 
 @dataclass(frozen=True)
-class Question:
-    """A program, a task, and how to go about it."""
+class Verification:
+    """A program, a task, and how to check one against the other."""
 
     program: Program
     task: Task
@@ -25,11 +27,11 @@ class Question:
     """T(n)."""
     engine: Literal["native", "python"]
     progress: Progress
-    """Is told what was just done."""
+    """Called with a line of text after each part of the work."""
 
 
-def question(program: Program, task: Task, engine: str = "auto", progress: Progress | None = None) -> Question:
-    """T(n) is the program's own, if it has one and it belongs to this task; otherwise the task's."""
+def verification(program: Program, task: Task, engine: str = "auto", progress: Progress | None = None) -> Verification:
+    """T(n) is the program's, if it has one and is for this task; otherwise the task's."""
     limit = task.step_limit
     if program.limit is not None and program.task in (None, task.name):
         limit = program.limit
@@ -38,4 +40,4 @@ def question(program: Program, task: Task, engine: str = "auto", progress: Progr
             f"T(n) = {limit.per_item}n+{limit.constant} is too long to be verified: give the program a limit of at "
             f"most {MOST_STEPS_PER_ITEM}n+{MOST_STEPS}"
         )
-    return Question(program, task, limit, engine_for(program, engine), progress or (lambda words: None))
+    return Verification(program, task, limit, engine_for(program, engine), progress or (lambda line: None))
