@@ -39,3 +39,10 @@ def test_the_learned_machine_solves_an_instance_far_beyond_its_training(run):
     assert len(memory) == get_task("access").least_memory(200)
     assert memory[0] == solved["input"][k + 1]
     assert solved["right"] is True
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", ["increment", "copy", "reverse", "swap"])
+def test_the_recipe_of_an_easy_task_gives_a_perfect_member_within_three_seeds(task, tmp_path):
+    results = (nram("train", task, "--seed", str(seed), "--out", str(tmp_path / str(seed))) for seed in (1, 2, 3))
+    assert any(result["perfect_members"] for result in results)
