@@ -15,13 +15,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from support.table_controller import table_controller
 
 from nram.errors import UsageError
 from nram.extensions.modules import get_module, register_module
 from nram.extensions.tables import EquationTwo, on_arrays, on_batch
 from nram.machine import Wiring, run_hard, soft_step
 from nram.machine.soft import Options, start_soft
-from nram.machine.table import table_controller
 from nram.modules import MODULES, PAPER_MODULES, Module, select_modules
 from nram.pictures.circuits import program_svg
 from nram.programs import execute, from_text, interpret

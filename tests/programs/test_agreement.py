@@ -14,11 +14,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from support.table_controller import TableController, table_controller
 
 from nram.errors import UsageError
 from nram.machine import Wiring, run_hard, run_soft, soft_step
 from nram.machine.soft import Options, start_soft
-from nram.machine.table import TableController, table_controller
 from nram.modules import MODULE_NAMES, select_modules
 from nram.programs import Ending, Program, execute, from_text, interpret
 from nram.programs.extract.table import extract_table
