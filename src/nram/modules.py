@@ -111,6 +111,13 @@ class Module:
         return _PAPER.get(self.name) is self
 
 
+def _minimum(d, a, b):
+    # A = c and B >= c, or B = c and A > c. Both sums come before the products because JAX adds up gradients in the
+    # reverse order, and earlier releases had it so.
+    at_least_b, above_a = d.at_least(b), d.above(a)
+    return a * at_least_b + b * above_a
+
+
 def _write_integer(memory, pointer: int, value: int) -> None:
     memory[pointer] = value
 
@@ -216,7 +223,7 @@ PAPER_MODULES: tuple[Module, ...] = (
         "MIN",
         ("a", "b"),
         lambda size, a, b: a + (b - a) * (b < a),
-        Formula(lambda d, a, b: a * d.at_least(b) + b * d.above(a)),  # A = c and B >= c, or B = c and A > c
+        Formula(_minimum),
         lambda to, a, b: to.choose(to.less(b, a), b, a),
         meaning="the smaller of both",
     ),

@@ -25,31 +25,31 @@ Finish = Callable[[Value], Value]  # applied to a number before it is stored
 class Fuzzy:
     """The modules of one size of memory, as code."""
 
-    def __init__(self, b: Lanes, size: int, renormalising: bool, scratch: Value, clip: Value):
-        self.b = b
+    def __init__(self, code: Lanes, size: int, renormalising: bool, scratch: Value, clip: Value):
+        self.code = code
         self.size = size
         self.renormalising = renormalising
         self.scratch = scratch  # room for 2 rows
         self.clip = clip
-        self.minus_clip = b.at.fneg(clip)
+        self.minus_clip = code.at.fneg(clip)
 
     def crop(self, gradient: Value) -> Value:
-        return self.b.at_least(self.b.at_most(gradient, self.clip), self.minus_clip)
+        return self.code.at_least(self.code.at_most(gradient, self.clip), self.minus_clip)
 
     def renormalise(self, out: Value) -> None:
         """Rescale a row to a sum of 1; the backward pass takes it for the identity."""
         if self.renormalising:
-            factor = self.b.divide(self.b.number(1.0), self._sum_of(out))
-            self.b.each(self.size, lambda c: self.b.store(self.b.mul(self.b.load(out, c), factor), out, c))
+            factor = self.code.divide(self.code.number(1.0), self._sum_of(out))
+            self.code.each(self.size, lambda c: self.code.store(self.code.mul(self.code.load(out, c), factor), out, c))
 
     def _sum_of(self, row: Value) -> Value:
-        b = self.b
+        code = self.code
 
         def part(start: Value, count: int, sums: list[Value]) -> list[Value]:
-            here = b.total([b.load(b.row(row, start), c) for c in range(count)])
-            return [b.add(sums[0], here)]
+            here = code.total([code.load(code.row(row, start), c) for c in range(count)])
+            return [code.add(sums[0], here)]
 
-        return b.chunks(self.size, 12, part, [b.number(0.0)])[0]
+        return code.chunks(self.size, 12, part, [code.number(0.0)])[0]
 
     def forward(self, module: Module, arguments: Rows, out: Value, memory: Value, after: Value) -> None:
         """Store the output at `out`, or, for WRITE, the new memory at `after`."""
@@ -99,33 +99,33 @@ class Fuzzy:
 
     def _rotate(self, x: Value, by: int, out: Value, finish: Finish) -> None:
         """out[c + by] = finish(x[c]), modulo M; `by` is 1 or -1."""
-        b, last = self.b, self.size - 1
+        code, last = self.code, self.size - 1
         source, target = (0, 1) if by == 1 else (1, 0)
-        b.each(last, lambda c: b.store(finish(b.load(b.row(x, source), c)), b.row(out, target), c))
-        b.store(finish(b.load(x, last if by == 1 else 0)), out, 0 if by == 1 else last)
+        code.each(last, lambda c: code.store(finish(code.load(code.row(x, source), c)), code.row(out, target), c))
+        code.store(finish(code.load(x, last if by == 1 else 0)), out, 0 if by == 1 else last)
 
     def _convolve(self, x: Value, y: Value, sign: int, out: Value, finish: Finish) -> None:
         """out[c] = finish(sum over k of y[k] x[c + sign k]), modulo M."""
-        b = self.b
+        code = self.code
 
         def copy(c: Value) -> None:  # two copies of x one after the other, so that indices need no remainder
-            value = b.load(x, c)
-            b.store(value, self.scratch, c)
-            b.store(value, b.row(self.scratch, self.size), c)
+            value = code.load(x, c)
+            code.store(value, self.scratch, c)
+            code.store(value, code.row(self.scratch, self.size), c)
 
-        b.each(self.size, copy)
+        code.each(self.size, copy)
 
         def outputs(start: Value, count: int) -> None:
             def term(k: Value, sums: list[Value]) -> list[Value]:
-                weight = b.load(y, k)
-                middle = b.at.add(start, b.at.mul(k, b.index(sign)))
-                moved = b.row(self.scratch, b.at.add(middle, b.index(0 if sign == 1 else self.size)))
-                return [b.fma(weight, b.load(moved, c), total) for c, total in enumerate(sums)]
+                weight = code.load(y, k)
+                middle = code.at.add(start, code.at.mul(k, code.index(sign)))
+                moved = code.row(self.scratch, code.at.add(middle, code.index(0 if sign == 1 else self.size)))
+                return [code.fma(weight, code.load(moved, c), total) for c, total in enumerate(sums)]
 
-            for c, total in enumerate(b.repeat(self.size, term, [b.number(0.0)] * count)):
-                b.store(finish(total), out, b.at.add(start, b.index(c)))
+            for c, total in enumerate(code.repeat(self.size, term, [code.number(0.0)] * count)):
+                code.store(finish(total), out, code.at.add(start, code.index(c)))
 
-        b.chunks(self.size, b.accumulators - 2, outputs)
+        code.chunks(self.size, code.accumulators - 2, outputs)
 
     def _fuse(self, outs: dict[Term, Value], arguments: Rows, finish: Finish) -> None:
         """Compute terms together, in as few loops over c as their sums allow.
@@ -134,12 +134,12 @@ class Fuzzy:
         and sums from above one downwards: loops of an even index go upwards, the others downwards. A sum that a later
         loop needs, too, is stored for it.
         """
-        b = self.b
+        code = self.code
         rows = {d.argument(index): row for index, row in enumerate(arguments)}
         parts = list(dict.fromkeys(part for term in outs for part in term.parts))
         sums = [part for part in parts if part.operation in SUMS]
         needed = [own for own in sums if any(own in part.parts and _loop(own) < _loop(part) for part in parts)]
-        stored = {own: b.row(self.scratch, index * self.size) for index, own in enumerate(needed)}
+        stored = {own: code.row(self.scratch, index * self.size) for index, own in enumerate(needed)}
         slopes = {part: self._slope(rows[part.operands[0]]) for part in parts if part.operation == "slope"}
 
         def run(loop: int) -> None:
@@ -148,115 +148,115 @@ class Fuzzy:
             in_memory = rows | {own: row for own, row in stored.items() if _loop(own) < loop}
 
             def step(index: Value, totals: list[Value]) -> list[Value]:
-                c = index if loop % 2 == 0 else b.at.sub(b.index(self.size - 1), index)
-                here = Here(b, c, in_memory, dict(zip(running, totals, strict=True)), dict(slopes))
+                c = index if loop % 2 == 0 else code.at.sub(code.index(self.size - 1), index)
+                here = Here(code, c, in_memory, dict(zip(running, totals, strict=True)), dict(slopes))
                 for term, out in stores.items():
-                    b.store(finish(here.value(term)), out, c)
+                    code.store(finish(here.value(term)), out, c)
                 for own in running:
                     value = here.value(own)
                     if own in stored:
-                        b.store(value, stored[own], c)
+                        code.store(value, stored[own], c)
                 return [here.sums[own] for own in running]
 
             if running or stores:
-                totals = b.repeat(self.size, step, [b.number(0.0)] * len(running))
+                totals = code.repeat(self.size, step, [code.number(0.0)] * len(running))
                 for truth, total in zip(running, totals, strict=True):
                     if truth.operation == "truth":
-                        b.store(b.sub(b.number(1.0), total), outs[truth], 0)
-                        b.store(total, outs[truth], 1)
+                        code.store(code.sub(code.number(1.0), total), outs[truth], 0)
+                        code.store(total, outs[truth], 1)
 
         for loop in range(1 + max(map(_loop, outs))):
             run(loop)
 
     def _slope(self, gradient: Value) -> Value:
-        return self.b.sub(self.b.load(gradient, 1), self.b.load(gradient, 0))
+        return self.code.sub(self.code.load(gradient, 1), self.code.load(gradient, 0))
 
     # The memory
 
     def _read(self, memory: Value, out: Value, pointer: Value) -> None:
-        b = self.b
+        code = self.code
 
         def values(start: Value, count: int) -> None:
-            column = b.row(memory, start)
+            column = code.row(memory, start)
 
             def cell(i: Value, sums: list[Value]) -> list[Value]:
-                weight = b.load(pointer, i)
-                row = b.row(column, b.at.mul(i, b.index(self.size)))
-                return [b.fma(weight, b.load(row, v), total) for v, total in enumerate(sums)]
+                weight = code.load(pointer, i)
+                row = code.row(column, code.at.mul(i, code.index(self.size)))
+                return [code.fma(weight, code.load(row, v), total) for v, total in enumerate(sums)]
 
-            for v, total in enumerate(b.repeat(self.size, cell, [b.number(0.0)] * count)):
-                b.store(total, b.row(out, start), v)
+            for v, total in enumerate(code.repeat(self.size, cell, [code.number(0.0)] * count)):
+                code.store(total, code.row(out, start), v)
 
-        b.chunks(self.size, b.accumulators - 2, values)
+        code.chunks(self.size, code.accumulators - 2, values)
 
     def _write(self, memory: Value, after: Value, pointer: Value, value: Value) -> None:
-        b = self.b
+        code = self.code
 
         def cell(i: Value) -> None:
-            weight = b.load(pointer, i)
-            rest = b.sub(b.number(1.0), weight)
-            row = b.at.mul(i, b.index(self.size))
-            old, new = b.row(memory, row), b.row(after, row)
+            weight = code.load(pointer, i)
+            rest = code.sub(code.number(1.0), weight)
+            row = code.at.mul(i, code.index(self.size))
+            old, new = code.row(memory, row), code.row(after, row)
 
             def values(start: Value, count: int) -> None:
                 for v in range(count):
-                    kept = b.mul(rest, b.load(b.row(old, start), v))
-                    b.store(b.fma(weight, b.load(b.row(value, start), v), kept), b.row(new, start), v)
+                    kept = code.mul(rest, code.load(code.row(old, start), v))
+                    code.store(code.fma(weight, code.load(code.row(value, start), v), kept), code.row(new, start), v)
 
-            b.chunks(self.size, 16, values)
+            code.chunks(self.size, 16, values)
 
-        b.each(self.size, cell, together=1)
+        code.each(self.size, cell, together=1)
 
     def _read_back(self, memory: Value, to_memory: Value, gradient: Value, pointer: Value, to_pointer: Value) -> None:
-        b = self.b
+        code = self.code
 
         def cell(i: Value) -> None:
-            weight = b.load(pointer, i)
-            start = b.at.mul(i, b.index(self.size))
-            row, row_gradient = b.row(memory, start), b.row(to_memory, start)
+            weight = code.load(pointer, i)
+            start = code.at.mul(i, code.index(self.size))
+            row, row_gradient = code.row(memory, start), code.row(to_memory, start)
 
             def values(start: Value, count: int, sums: list[Value]) -> list[Value]:
                 results = list(sums)
                 for number in range(count):
-                    v = b.at.add(start, b.index(number))
-                    own = b.load(gradient, v)
-                    b.store(b.fma(weight, own, b.load(row_gradient, v)), row_gradient, v)
-                    results[number] = b.fma(own, b.load(row, v), results[number])
+                    v = code.at.add(start, code.index(number))
+                    own = code.load(gradient, v)
+                    code.store(code.fma(weight, own, code.load(row_gradient, v)), row_gradient, v)
+                    results[number] = code.fma(own, code.load(row, v), results[number])
                 return results
 
-            sums = b.chunks(self.size, 4, values, [b.number(0.0)] * 4)
-            b.store(self.crop(b.total(sums)), to_pointer, i)
+            sums = code.chunks(self.size, 4, values, [code.number(0.0)] * 4)
+            code.store(self.crop(code.total(sums)), to_pointer, i)
 
-        b.each(self.size, cell, together=1)
+        code.each(self.size, cell, together=1)
 
     def _write_back(
         self, memory: Value, to_memory: Value, pointer: Value, value: Value, to_pointer: Value, to_value: Value
     ) -> None:
-        b = self.b
-        b.each(self.size, lambda i: b.store(b.number(0.0), to_pointer, i))
+        code = self.code
+        code.each(self.size, lambda i: code.store(code.number(0.0), to_pointer, i))
 
         def values(start: Value, count: int) -> None:
-            own_value = b.row(value, start)
+            own_value = code.row(value, start)
 
             def cell(i: Value, sums: list[Value]) -> list[Value]:
-                weight = b.load(pointer, i)
-                rest = b.sub(b.number(1.0), weight)
-                begin = b.at.add(b.at.mul(i, b.index(self.size)), start)
-                row, row_gradient = b.row(memory, begin), b.row(to_memory, begin)
+                weight = code.load(pointer, i)
+                rest = code.sub(code.number(1.0), weight)
+                begin = code.at.add(code.at.mul(i, code.index(self.size)), start)
+                row, row_gradient = code.row(memory, begin), code.row(to_memory, begin)
                 terms, results = [], []
                 for v, total in enumerate(sums):
-                    own = b.load(row_gradient, v)
-                    terms.append(b.mul(own, b.sub(b.load(own_value, v), b.load(row, v))))
-                    results.append(b.fma(weight, own, total))
-                    b.store(b.mul(rest, own), row_gradient, v)
-                b.store(b.add(b.load(to_pointer, i), b.total(terms)), to_pointer, i)
+                    own = code.load(row_gradient, v)
+                    terms.append(code.mul(own, code.sub(code.load(own_value, v), code.load(row, v))))
+                    results.append(code.fma(weight, own, total))
+                    code.store(code.mul(rest, own), row_gradient, v)
+                code.store(code.add(code.load(to_pointer, i), code.total(terms)), to_pointer, i)
                 return results
 
-            for v, total in enumerate(b.repeat(self.size, cell, [b.number(0.0)] * count)):
-                b.store(self.crop(total), b.row(to_value, start), v)
+            for v, total in enumerate(code.repeat(self.size, cell, [code.number(0.0)] * count)):
+                code.store(self.crop(total), code.row(to_value, start), v)
 
-        b.chunks(self.size, b.accumulators // 2, values)
-        b.each(self.size, lambda i: b.store(self.crop(b.load(to_pointer, i)), to_pointer, i))
+        code.chunks(self.size, code.accumulators // 2, values)
+        code.each(self.size, lambda i: code.store(self.crop(code.load(to_pointer, i)), to_pointer, i))
 
 
 def _loop(term: Term) -> int:
@@ -269,7 +269,7 @@ def _loop(term: Term) -> int:
 class Here:
     """The values of terms at one c."""
 
-    b: Lanes
+    code: Lanes
     c: Value
     rows: dict[Term, Value]  # that are in memory
     sums: dict[Term, Value]  # running sums, without this c until their values are asked for
@@ -281,17 +281,17 @@ class Here:
         return self.known[term]
 
     def _computed(self, term: Term) -> Value:
-        b = self.b
+        code = self.code
         if term in self.rows:
-            return b.load(self.rows[term], self.c)
+            return code.load(self.rows[term], self.c)
         if term.operation == "multiply":
-            return b.mul(*map(self.value, term.operands))
+            return code.mul(*map(self.value, term.operands))
         if term.operation == "multiply_add":
-            return b.fma(*map(self.value, term.operands))
+            return code.fma(*map(self.value, term.operands))
         (added,), before = term.operands, self.sums[term]
         if added.operation == "multiply":
             x, y = map(self.value, added.operands)
-            self.sums[term] = b.fma(x, y, before)
+            self.sums[term] = code.fma(x, y, before)
         else:
-            self.sums[term] = b.add(before, self.value(added))
+            self.sums[term] = code.add(before, self.value(added))
         return before if term.operation in ("below", "above") else self.sums[term]

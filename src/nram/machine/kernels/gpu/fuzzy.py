@@ -42,58 +42,58 @@ def each(operation: Callable[..., Value], *rows: Columns) -> Columns:
 class Fuzzy:
     """The modules of one size of memory, as code."""
 
-    def __init__(self, b: Warps, shape: WarpShape, room: Value, clip: Value):
-        self.b = b
+    def __init__(self, code: Warps, shape: WarpShape, room: Value, clip: Value):
+        self.code = code
         self.shape = shape
         self.size = shape.size
         self.room = room  # a row of shared memory
         self.clip = clip
-        self.minus_clip = b.at.fneg(clip)
+        self.minus_clip = code.at.fneg(clip)
         self.operations: dict[str, Callable[..., Columns]] = {
-            "certain": lambda number: b.certain(number, shape.columns),
-            "rotate": lambda x, by: b.rotated(x, by, self.size),
+            "certain": lambda number: code.certain(number, shape.columns),
+            "rotate": lambda x, by: code.rotated(x, by, self.size),
             "plus": self._convolved,
-            "minus": lambda x, y: self._convolved(x, b.reflected(y, self.size)),
-            "at_most": b.prefix,
-            "below": lambda x: each(b.sub, b.prefix(x), x),
-            "at_least": lambda x: each(b.add, self._above(x), x),
+            "minus": lambda x, y: self._convolved(x, code.reflected(y, self.size)),
+            "at_most": code.prefix,
+            "below": lambda x: each(code.sub, code.prefix(x), x),
+            "at_least": lambda x: each(code.add, self._above(x), x),
             "above": self._above,
             "truth": self._truth,
             "slope": self._slope,
-            "multiply": partial(each, b.mul),
-            "multiply_add": partial(each, b.fma),
+            "multiply": partial(each, code.mul),
+            "multiply_add": partial(each, code.fma),
         }
 
     def crop(self, gradient: Columns) -> Columns:
         """C1, and nothing beyond M."""
-        return [self.b.part(self.crop_one(column), self.size, number) for number, column in enumerate(gradient)]
+        return [self.code.part(self.crop_one(column), self.size, number) for number, column in enumerate(gradient)]
 
     def crop_one(self, gradient: Value) -> Value:
-        return self.b.at_least(self.b.at_most(gradient, self.clip), self.minus_clip)
+        return self.code.at_least(self.code.at_most(gradient, self.clip), self.minus_clip)
 
     def renormalised(self, columns: Columns) -> Columns:
         """Rescaled to a sum of 1; the backward pass takes it for the identity."""
-        b = self.b
+        code = self.code
         if not self.shape.renormalising:
             return columns
-        factor = b.divide(b.number(1.0), b.total(columns))
-        return [b.mul(column, factor) for column in columns]
+        factor = code.divide(code.number(1.0), code.total(columns))
+        return [code.mul(column, factor) for column in columns]
 
     # The algebra of distributions
 
     def _truth(self, x: Columns) -> Columns:
-        b = self.b
-        truth = b.total(x)
-        no = b.choose(b.only(0), b.sub(b.number(1.0), truth), b.nothing)
-        return [b.choose(b.only(1), truth, no), *[b.nothing] * (len(x) - 1)]
+        code = self.code
+        truth = code.total(x)
+        no = code.choose(code.only(0), code.sub(code.number(1.0), truth), code.nothing)
+        return [code.choose(code.only(1), truth, no), *[code.nothing] * (len(x) - 1)]
 
     def _slope(self, gradient: Columns) -> Columns:
-        return [self.b.sub(self.b.pick(gradient, 1), self.b.pick(gradient, 0))] * len(gradient)
+        return [self.code.sub(self.code.pick(gradient, 1), self.code.pick(gradient, 0))] * len(gradient)
 
     def _above(self, x: Columns) -> Columns:
-        up_to = self.b.prefix(x)
-        whole = self.b.pick(up_to, self.shape.row - 1)
-        return [self.b.sub(whole, part) for part in up_to]
+        up_to = self.code.prefix(x)
+        whole = self.code.pick(up_to, self.shape.row - 1)
+        return [self.code.sub(whole, part) for part in up_to]
 
     def _convolved(self, x: Columns, y: Columns) -> Columns:
         """result[i] = sum over k of x[k] y[i - k], modulo M.
@@ -101,21 +101,21 @@ class Fuzzy:
         With k = 4 q + r: y is moved by r once for all q, and the sums over r are joined in pairs, those of q + 1 moved
         by 4, then those of q + 2 by 8, and so on: there are M / 4 exchanges instead of M, and few wait for others.
         """
-        b, size = self.b, self.size
-        moved = [y] + [b.rotated(y, r, size) for r in range(1, QUAD)]
-        b.publish(x, self.room)
+        code, size = self.code, self.size
+        moved = [y] + [code.rotated(y, r, size) for r in range(1, QUAD)]
+        code.publish(x, self.room)
         parts: list[Columns] = []
         for start in range(0, self.shape.rows, QUAD):
-            part: Columns = [b.nothing] * len(y)
-            for weight, other in zip(b.quad(self.room, start), moved, strict=True):
-                part = [b.fma(weight, own, total) for own, total in zip(other, part, strict=True)]
+            part: Columns = [code.nothing] * len(y)
+            for weight, other in zip(code.quad(self.room, start), moved, strict=True):
+                part = [code.fma(weight, own, total) for own, total in zip(other, part, strict=True)]
             parts.append(part)
         distance = QUAD
         while len(parts) > 1:
             for number in range(len(parts) // 2):
                 near, far = parts[number : number + 2]
-                far = b.rotated(far, distance % size, size)
-                parts[number : number + 2] = [[b.add(own, other) for own, other in zip(near, far, strict=True)]]
+                far = code.rotated(far, distance % size, size)
+                parts[number : number + 2] = [[code.add(own, other) for own, other in zip(near, far, strict=True)]]
             distance *= 2
         return parts[0]
 
@@ -125,7 +125,7 @@ class Fuzzy:
         """The output; WRITE changes the tape, and keeps its new version."""
         if module.memory == "writes":
             self._write(tapes, *arguments)
-            return self.b.certain(0, self.shape.columns)
+            return self.code.certain(0, self.shape.columns)
         if module.memory == "reads":
             return self.renormalised(self._read(tapes, *arguments))
         output = cast(Formula, module.fuzzy).output(module.arity)
@@ -141,39 +141,39 @@ class Fuzzy:
     ) -> list[Value]:
         """`body(row's place, pointer's weight there, row, carried)` for all rows of a tape: four of them written out,
         or all if they are in registers."""
-        b, shape = self.b, self.shape
-        b.publish(pointer, self.room)
+        code, shape = self.code, self.shape
+        code.publish(pointer, self.room)
 
         def four(i: Value, held: list[Value]) -> list[Value]:
-            for number, weight in enumerate(b.quad(self.room, i)):
-                place = b.at.mul(b.at.add(i, b.index(number)), b.index(shape.row))
-                held = body(place, weight, b.columns(tapes.now, place, shape.columns), held)
+            for number, weight in enumerate(code.quad(self.room, i)):
+                place = code.at.mul(code.at.add(i, code.index(number)), code.index(shape.row))
+                held = body(place, weight, code.columns(tapes.now, place, shape.columns), held)
             return held
 
         if not tapes.rows:
-            return b.repeat(shape.rows, four, carried, step=QUAD)
+            return code.repeat(shape.rows, four, carried, step=QUAD)
         for start in range(0, shape.rows, QUAD):
-            for number, weight in enumerate(b.quad(self.room, start), start):
+            for number, weight in enumerate(code.quad(self.room, start), start):
                 carried = body(number * shape.row, weight, tapes.rows[number], carried)
         return carried
 
     def _read(self, tapes: Tapes, pointer: Columns) -> Columns:
-        b = self.b
+        code = self.code
 
         def row(_place: Value, weight: Value, there: Columns, sums: list[Value]) -> list[Value]:
-            return [b.fma(weight, own, total) for own, total in zip(there, sums, strict=True)]
+            return [code.fma(weight, own, total) for own, total in zip(there, sums, strict=True)]
 
-        return self._each_row(pointer, tapes, row, [b.nothing] * self.shape.columns)
+        return self._each_row(pointer, tapes, row, [code.nothing] * self.shape.columns)
 
     def _write(self, tapes: Tapes, pointer: Columns, value: Columns) -> None:
-        b, rows = self.b, []
+        code, rows = self.code, []
 
         def row(place: Value, weight: Value, there: Columns, held: list[Value]) -> list[Value]:
-            rest = b.sub(b.number(1.0), weight)
-            new = [b.fma(weight, own, b.mul(rest, old)) for own, old in zip(value, there, strict=True)]
-            b.store_columns(new, tapes.now, place)
+            rest = code.sub(code.number(1.0), weight)
+            new = [code.fma(weight, own, code.mul(rest, old)) for own, old in zip(value, there, strict=True)]
+            code.store_columns(new, tapes.now, place)
             if tapes.after is not None:
-                b.store_columns(new, tapes.after, place)
+                code.store_columns(new, tapes.after, place)
             rows.append(new)
             return held
 
@@ -203,61 +203,61 @@ class Fuzzy:
     ) -> tuple[Columns, list[Value]]:
         """`body(row's number, pointer's weight, the row's gradient, carried) -> (terms of the pointer's gradient there,
         carried)` for all rows; returns the pointer's gradient and what is carried."""
-        b, shape = self.b, self.shape
-        b.sync()
+        code, shape = self.code, self.shape
+        code.sync()
         for number, weighted in enumerate([pointer, *(former for former, _gradient in tapes.pending)]):
-            b.store_first(shape.rows, weighted, self.room, number * shape.rows)
-        b.sync()
+            code.store_first(shape.rows, weighted, self.room, number * shape.rows)
+        code.sync()
         found, held = [], carried
         weights: list[list[Value]] = []
         for start in range(0, shape.rows, LANES):
             terms = []
             for i in range(start, min(start + LANES, shape.rows)):
                 if i % QUAD == 0:
-                    weights = [b.quad(self.room, p * shape.rows + i) for p in range(1 + len(tapes.pending))]
-                gradient = b.columns(tapes.gradient, i * shape.row, shape.columns)
+                    weights = [code.quad(self.room, p * shape.rows + i) for p in range(1 + len(tapes.pending))]
+                gradient = code.columns(tapes.gradient, i * shape.row, shape.columns)
                 for quad, (_former, added) in zip(weights[1:], tapes.pending, strict=True):
-                    gradient = [b.fma(quad[i % QUAD], own, old) for own, old in zip(added, gradient, strict=True)]
+                    gradient = [code.fma(quad[i % QUAD], own, old) for own, old in zip(added, gradient, strict=True)]
                 if tapes.crop:
                     gradient = [self.crop_one(column) for column in gradient]
                 term, held = body(i, weights[0][i % QUAD], gradient, held)
                 terms.append(term)
-            found.append(b.lane_sums(terms))
+            found.append(code.lane_sums(terms))
         tapes.pending.clear()
         return found, held
 
     def _read_back(self, tapes: TapesBack, gradient: Columns, pointer: Columns) -> list[Columns]:
-        b, shape = self.b, self.shape
+        code, shape = self.code, self.shape
         if not tapes.crop and len(tapes.pending) < shape.pending:
             tapes.pending.append((pointer, gradient))
             terms = [self._dot(gradient, tapes.seen(number)) for number in range(shape.rows)]
-            return [[b.lane_sums(terms[start : start + LANES]) for start in range(0, shape.rows, LANES)]]
+            return [[code.lane_sums(terms[start : start + LANES]) for start in range(0, shape.rows, LANES)]]
 
         def row(number: int, weight: Value, received: Columns, held: list[Value]):
-            fresh = [b.fma(weight, own, old) for own, old in zip(gradient, received, strict=True)]
-            b.store_columns(fresh, tapes.gradient, number * shape.row)
+            fresh = [code.fma(weight, own, old) for own, old in zip(gradient, received, strict=True)]
+            code.store_columns(fresh, tapes.gradient, number * shape.row)
             return self._dot(gradient, tapes.seen(number)), held
 
         to_pointer, _ = self._rows_back(pointer, tapes, row, [])
         return [to_pointer]
 
     def _write_back(self, tapes: TapesBack, pointer: Columns, value: Columns) -> list[Columns]:
-        b, shape = self.b, self.shape
+        code, shape = self.code, self.shape
 
         def row(number: int, weight: Value, received: Columns, sums: list[Value]):
-            rest = b.sub(b.number(1.0), weight)
-            b.store_columns([b.mul(rest, own) for own in received], tapes.gradient, number * shape.row)
-            changed = [b.sub(new, old) for new, old in zip(value, tapes.seen(number), strict=True)]
+            rest = code.sub(code.number(1.0), weight)
+            code.store_columns([code.mul(rest, own) for own in received], tapes.gradient, number * shape.row)
+            changed = [code.sub(new, old) for new, old in zip(value, tapes.seen(number), strict=True)]
             return self._dot(received, changed), [
-                b.fma(weight, own, total) for own, total in zip(received, sums, strict=True)
+                code.fma(weight, own, total) for own, total in zip(received, sums, strict=True)
             ]
 
-        to_pointer, to_value = self._rows_back(pointer, tapes, row, [b.nothing] * shape.columns)
+        to_pointer, to_value = self._rows_back(pointer, tapes, row, [code.nothing] * shape.columns)
         return [to_pointer, to_value]
 
     def _dot(self, a: Columns, b: Columns) -> Value:
         """The terms of a product, those of all columns added."""
-        total = self.b.mul(a[0], b[0])
+        total = self.code.mul(a[0], b[0])
         for x, y in zip(a[1:], b[1:], strict=True):
-            total = self.b.fma(x, y, total)
+            total = self.code.fma(x, y, total)
         return total
