@@ -89,7 +89,10 @@ HARD = [
 ]
 
 
-@pytest.mark.parametrize("case", HARD, ids=lambda case: case.kind)
+AVERAGE = CpuCase(23, kind="automaton", size=5, batch=7, clip=0.05, loss="average", hard=True, halt_bias=0.2)
+
+
+@pytest.mark.parametrize("case", [*HARD, AVERAGE], ids=lambda case: case.kind)
 def test_a_hard_forward_pass_and_its_gradient_are_those_of_the_plain_path(case, make, float64, quick_jit):
     controller, inputs = make(case)
     expected, expected_gradient = plain(case, controller, inputs, quick_jit)

@@ -55,6 +55,7 @@ CASES = [
     WarpCase(5, ("WRITE", "READ", "WRITE", "MAX"), registers=3, size=32, clip=0.01, loss="average"),
     WarpCase(11, MODULE_NAMES, size=5, batch=7, clip=0.05, hard=True),
     WarpCase(12, ("READ", "ADD", "WRITE"), "lstm", registers=4, size=6, steps=5, batch=9, hard=True, halt_bias=0.5),
+    WarpCase(13, size=5, batch=7, clip=0.05, loss="average", hard=True, halt_bias=0.2),
 ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nram.machine.kernels.common.vector_math import logistic
+from nram.machine.kernels.common.halting import Halting, likelihood, log_slope
 from nram.machine.kernels.cpu.block import ENTROPY, LOSS, TIME, Block
 from nram.machine.kernels.cpu.lanes import Value
 
@@ -25,23 +25,16 @@ class BackwardPass:
         to, shape = self.to, self.shape
         (to_running,) = held  # the gradient with respect to the chance of running on after this step
         record, places = self.block.record(step), self.block.places(step)
-        running, stop, finish, cost = (to.load(record["halting"], place) for place in range(4))
-        number = to.spread(to.at.sitofp(to.at.add(step, to.index(1)), to.scalar))
-        to_finish = to.divide(to.mul(self.block.seeds[TIME], number), self.block.limit)
+        running, willing, finish, cost = (to.load(record["halting"], index) for index in range(4))
+        halting = Halting(to, shape, self.block.limit, step)
+        to_finish = halting.time_back(self.block.seeds[TIME])
         to_finish = to.add(to_finish, self._observe_back(record, finish, cost))
-        rest = to.sub(to.number(1.0), stop)
-        forced = to.at.fcmp_ordered(">=", number, self.block.limit)
+        to_halt, to_running = halting.back(running, willing, to_finish, to_running)
         logits = self.block.network.unit(places, shape.layers[2].gradient)
-        halt = to.row(logits, shape.wiring.logits, self.block.network.stride)
-        willing = logistic(to, to.load(halt)) if shape.hard else stop
-        slope = to.mul(to.mul(running, to.sub(to_finish, to_running)), willing)
-        slope = to.mul(slope, to.sub(to.number(1.0), willing))
-        to.store(to.choose(forced, to.number(0.0), slope), halt)
-        counted = to.at.fcmp_ordered("<=", number, self.block.limit)
-        share = to.divide(self.block.seeds[ENTROPY], to.mul(self.block.limit, to.number(float(shape.wiring.wires))))
-        self._circuit_back(step, record, logits, to.choose(counted, share, to.number(0.0)))
+        to.store(to_halt, to.row(logits, shape.wiring.logits, self.block.network.stride))
+        self._circuit_back(step, record, logits, halting.entropy_back(self.block.seeds[ENTROPY]))
         self.block.network.backward(places)
-        return [to.fma(stop, to_finish, to.mul(rest, to_running))]
+        return [to_running]
 
     def _observe_back(self, record: dict[str, Value], finish: Value, cost: Value) -> Value:
         """Add to the memory's gradient; returns the loss's gradient with respect to p_t."""
@@ -54,9 +47,9 @@ class BackwardPass:
                 slope = to.load(own["mixed"], c)
                 to.store(to.mul(finish, slope), own["output_gradient"], c)
                 return [to.fma(slope, seen, held[0])]
-            likelihood = self.block.likelihood(seen)
-            slope = to.at.fneg(to.divide(to.mul(factor, to.load(own["shares"], c)), likelihood))
-            to.store(to.choose(to.above(likelihood, self.block.epsilon), slope, nothing), own["output_gradient"], c)
+            weight = to.mul(factor, to.load(own["shares"], c))
+            slope = log_slope(to, likelihood(to, shape, seen), weight, self.block.epsilon)
+            to.store(slope, own["output_gradient"], c)
             return held
 
         to_finish = to.repeat(shape.size, cell, [nothing])[0]

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 
 from llvmlite import ir
 
-from nram.machine.distributions import DOUBT
 from nram.machine.kernels.cpu.fuzzy import Fuzzy
 from nram.machine.kernels.cpu.lanes import I64, POINTER, VOID, Lanes, Value
 from nram.machine.kernels.cpu.mixing import Mixing, Wire
@@ -104,11 +103,6 @@ class Block:
 
     def clear(self, place: Value, count: int) -> None:
         self.network.clear(place, count)
-
-    def likelihood(self, seen: Value) -> Value:
-        """What the loss takes the logarithm of."""
-        to = self.to
-        return to.add(seen, to.number(DOUBT)) if self.shape.hard else seen
 
     def options(self) -> Value:
         return self.to.place(self.buffers["options"], LOG_EPSILON)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from nram.machine.kernels.common.vector_math import logarithm, logistic
+from nram.machine.kernels.common.halting import Halting, likelihood, log_share, log_slope
+from nram.machine.kernels.common.vector_math import logistic
 from nram.machine.kernels.cpu.block import ENTROPY, LOSS, TIME, Block
 from nram.machine.kernels.cpu.lanes import I32, I64, Value
 
@@ -99,7 +100,7 @@ class ForwardPass:
 
     def _step(self, step: Value, held: list[Value]) -> list[Value]:
         to, shape = self.to, self.shape
-        running, loss, entropy, time = held
+        running = held[0]
         record, places = self.block.record(step), self.block.places(step)
         self.block.network.forward(places)
         logits = self.block.network.unit(places, shape.layers[2].gradient)
@@ -108,25 +109,14 @@ class ForwardPass:
             arguments = [self.block.options(), *self.block.wires(group, logits, record)]
             uncertain = to.add(uncertain, to.at.call(self.block.choose[len(group)], arguments))
         self._circuit(step, record)
-        number = to.spread(to.at.sitofp(to.at.add(step, to.index(1)), to.scalar))
-        halt = to.load(to.row(logits, shape.wiring.logits, self.block.network.stride))
-        forced = to.at.fcmp_ordered(">=", number, self.block.limit)
-        willing = logistic(to, halt)
-        if shape.hard:
-            willing = to.choose(to.above(to.number(0.0), halt), to.number(0.0), to.number(1.0))
-        stop = to.choose(forced, to.number(1.0), willing)
+        halting = Halting(to, shape, self.block.limit, step)
+        willing = logistic(to, to.load(to.row(logits, shape.wiring.logits, self.block.network.stride)))
+        stop = halting.stop(willing)
         finish = to.mul(running, stop)
         cost = self._observe(step, record, finish)
-        for place, value in enumerate((running, stop, finish, cost)):
-            to.store(value, record["halting"], place)
-        counted = to.at.fcmp_ordered("<=", number, self.block.limit)
-        mean = to.mul(uncertain, to.number(1.0 / shape.wiring.wires))
-        return [
-            to.mul(running, to.sub(to.number(1.0), stop)),
-            to.fma(finish, cost, loss),
-            to.add(entropy, to.choose(counted, mean, to.number(0.0))),
-            to.fma(finish, number, time),
-        ]
+        for index, value in enumerate((running, willing, finish, cost)):
+            to.store(value, record["halting"], index)
+        return halting.add(held, stop, finish, cost, uncertain)
 
     def _circuit(self, step: Value, record: dict[str, Value]) -> None:
         to, shape = self.to, self.shape
@@ -163,8 +153,8 @@ class ForwardPass:
             if shape.loss == "average":
                 to.store(to.fma(finish, seen, to.load(own["mixed"], c)), own["mixed"], c)
                 return held
-            log = logarithm(to, to.at_least(self.block.likelihood(seen), self.block.epsilon))
-            return [to.sub(held[0], to.mul(log, to.load(own["shares"], c)))]
+            share = to.load(own["shares"], c)
+            return [to.sub(held[0], log_share(to, likelihood(to, shape, seen), share, self.block.epsilon))]
 
         cost = to.repeat(shape.size, cell, [to.number(0.0)])[0]
 
@@ -180,10 +170,9 @@ class ForwardPass:
 
         def cell(c: Value, held: list[Value]) -> list[Value]:
             mixed, share = to.load(own["mixed"], c), to.load(own["shares"], c)
-            log = logarithm(to, to.at_least(mixed, self.block.epsilon))
-            slope = to.at.fneg(to.divide(to.mul(self.block.seeds[LOSS], share), mixed))
-            to.store(to.choose(to.above(mixed, self.block.epsilon), slope, to.number(0.0)), own["mixed"], c)
-            return [to.sub(held[0], to.mul(log, share))]
+            weight = to.mul(self.block.seeds[LOSS], share)
+            to.store(log_slope(to, mixed, weight, self.block.epsilon), own["mixed"], c)
+            return [to.sub(held[0], log_share(to, mixed, share, self.block.epsilon))]
 
         return to.repeat(self.shape.size, cell, [to.number(0.0)])[0]
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from nram.machine.kernels.common.halting import Halting, likelihood, log_slope
 from nram.machine.kernels.gpu.episode import Episode, Example
-from nram.machine.kernels.gpu.forward import COST, FINISH, RUNNING, STOP, decided
+from nram.machine.kernels.gpu.forward import COST, FINISH, RUNNING, WILLING
 from nram.machine.kernels.gpu.frame import ENTROPY, LOSS, TIME
 from nram.machine.kernels.gpu.fuzzy import TapesBack
 from nram.machine.kernels.gpu.shape import LANES
@@ -91,9 +92,8 @@ class BackwardPass:
     def _slope(self, number: int, seen: Value | None = None) -> Value:
         """Of the loss, by what it takes the logarithm of."""
         to = self.to
-        seen = self.mixed[number] if seen is None else self.episode.likelihood(seen)
-        slope = to.at.fneg(to.divide(to.mul(self.seeds[LOSS], self.example.shares[number]), seen))
-        return to.choose(to.above(seen, self.episode.epsilon), slope, to.nothing)
+        seen = self.mixed[number] if seen is None else likelihood(to, self.shape, seen)
+        return log_slope(to, seen, to.mul(self.seeds[LOSS], self.example.shares[number]), self.episode.epsilon)
 
     def _step_back(self, step: Value, held: list[Value]) -> list[Value]:
         to, shape, episode = self.to, self.shape, self.episode
@@ -106,25 +106,15 @@ class BackwardPass:
         record = episode.frame.record(episode.records, step)
         kept = self._fetch(step, record)
         to.sync()  # also keeps the compiler from loading each number where it is used, a long wait every time
-        number = episode.number(step)
-        to_finish = to.divide(to.mul(self.seeds[TIME], number), self.example.limit)
-        to_finish = to.add(to_finish, self._observe_back(kept))
+        halting = Halting(to, shape, self.example.limit, step)
+        to_finish = to.add(halting.time_back(self.seeds[TIME]), self._observe_back(kept))
         episode.wires.restore(kept.weights, kept.values)
         to.sync()
-        running, willing = kept.halting[RUNNING], kept.halting[STOP]
-        forced = to.at.fcmp_ordered(">=", number, self.example.limit)
-        slope = to.mul(to.mul(running, to.sub(to_finish, to_running)), willing)
-        slope = to.mul(slope, to.sub(to.number(1.0), willing))
-        stop = to.choose(forced, to.number(1.0), decided(to, willing)) if shape.hard else willing
-        left = to.sub(to.number(1.0), stop)
-        to_halt = to.choose(forced, to.nothing, slope)
-        counted = to.at.fcmp_ordered("<=", number, self.example.limit)
-        share = to.divide(self.seeds[ENTROPY], to.mul(self.example.limit, to.number(float(shape.wiring.wires))))
-        to_entropy = to.choose(counted, share, to.nothing)
+        to_halt, to_running = halting.back(kept.halting[RUNNING], kept.halting[WILLING], to_finish, to_running)
+        to_entropy = halting.entropy_back(self.seeds[ENTROPY])
         to_registers = self._circuit_back(step, record, kept, to_registers, to_entropy, pending)
         rows = episode.network.kept(record)
         to_registers, to_state = episode.network.backward(to_registers, to_halt, to_state, record, rows)
-        to_running = to.fma(stop, to_finish, to.mul(left, to_running))
         rows = [*(row for both in pending for row in both), *to_registers]
         return [to_running, *[column for row in rows for column in row], *to_state]
 

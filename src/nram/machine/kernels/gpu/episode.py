@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nram.machine.distributions import DOUBT
 from nram.machine.kernels.gpu.cells import CellNetwork
 from nram.machine.kernels.gpu.frame import CLIP, EPSILON, Frame
 from nram.machine.kernels.gpu.fuzzy import Fuzzy, Tapes
@@ -53,14 +52,6 @@ class Episode:
             cells.append(there)
             shares.append(to.load_each(buffers["shares"], to.at.add(start, cell), there))
         return Example(to.spread(to.at.sitofp(limit, to.scalar)), steps, targets, cells, shares)
-
-    def number(self, step: Value) -> Value:
-        """Steps are counted from 1."""
-        return self.to.spread(self.to.at.sitofp(self.to.at.add(step, self.to.index(1)), self.to.scalar))
-
-    def likelihood(self, seen: Value) -> Value:
-        """What the loss takes the logarithm of."""
-        return self.to.add(seen, self.to.number(DOUBT)) if self.shape.hard else seen
 
     def version(self, step: Value, writes: int) -> Value:
         """The tape in step t after so many WRITEs, in global memory."""

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from nram.machine.kernels.common.halting import Halting, likelihood, log_share
 from nram.machine.kernels.gpu.arrangement import QUAD
 from nram.machine.kernels.gpu.episode import Episode, Example
 from nram.machine.kernels.gpu.shape import LANES
-from nram.machine.kernels.gpu.warps import Columns, Value, Warps
+from nram.machine.kernels.gpu.warps import Columns, Value
 
-RUNNING, STOP, FINISH, COST = range(4)  # places of a record's `halting`; a hard machine keeps its will to stop
+RUNNING, WILLING, FINISH, COST = range(4)  # what `halting` holds in a record
 AT_ONCE = 6  # steps whose WRITEs are read at the same time for the prediction
-
-
-def decided(to: Warps, willing: Value) -> Value:
-    """Whether a hard machine stops that is so willing to."""
-    return to.choose(to.above(to.number(0.5), willing), to.nothing, to.number(1.0))
 
 
 class ForwardPass:
@@ -68,7 +64,7 @@ class ForwardPass:
 
     def _step(self, step: Value, held: list[Value]) -> list[Value]:
         to, shape, episode = self.to, self.shape, self.episode
-        running, loss, entropy, time, *rest = held
+        sums, rest = held[:4], held[4:]
         mixed, rest = rest[: shape.columns], rest[shape.columns :]
         width = shape.registers * shape.columns
         registers, rest = episode.grouped(rest[:width]), rest[width:]
@@ -84,11 +80,10 @@ class ForwardPass:
             to.sync()
             episode.wires.harden()  # after the record: backwards the wires are soft
         registers = self._circuit(step, registers, tape, record)
-        number = episode.number(step)
-        forced = to.at.fcmp_ordered(">=", number, self.example.limit)
+        halting = Halting(to, shape, self.example.limit, step)
         willing = to.logistic(halt)
-        stop = to.choose(forced, to.number(1.0), decided(to, willing) if shape.hard else willing)
-        finish = to.mul(running, stop)
+        stop = halting.stop(willing)
+        finish = to.mul(sums[RUNNING], stop)
         to.sync()
         seen = [
             to.load_each(self.own["tape"], target, there)
@@ -98,18 +93,13 @@ class ForwardPass:
         if shape.loss == "average":
             mixed = [to.fma(finish, own, total) for own, total in zip(seen, mixed, strict=True)]
         else:
-            cost = self._cost(seen)
+            cost = self._cost([likelihood(to, shape, own) for own in seen])
         if shape.gradient:
             to.store_columns(seen, episode.part(record, "seen"))
-        for place, value in enumerate((running, willing if shape.hard else stop, finish, cost)):
-            to.store_uniform(value, episode.part(record, "halting"), place)
-        counted = to.at.fcmp_ordered("<=", number, self.example.limit)
-        mean = to.mul(uncertain, to.number(1.0 / shape.wiring.wires))
+        for index, value in enumerate((sums[RUNNING], willing, finish, cost)):
+            to.store_uniform(value, episode.part(record, "halting"), index)
         return [
-            to.mul(running, to.sub(to.number(1.0), stop)),
-            to.fma(finish, cost, loss),
-            to.add(entropy, to.choose(counted, mean, to.nothing)),
-            to.fma(finish, number, time),
+            *halting.add(sums, stop, finish, cost, uncertain),
             *mixed,
             *[column for row in (*registers, *tape) for column in row],
             *state,
@@ -136,11 +126,9 @@ class ForwardPass:
 
     def _cost(self, seen: Columns) -> Value:
         """The negative log-likelihood of what is expected."""
-        to, terms = self.to, []
-        for own, share in zip(seen, self.example.shares, strict=True):
-            log = to.logarithm(to.at_least(self.episode.likelihood(own), self.episode.epsilon))
-            terms.append(to.mul(log, share))
-        return to.at.fneg(to.total(terms))
+        pairs = zip(seen, self.example.shares, strict=True)
+        terms = [log_share(self.to, own, share, self.episode.epsilon) for own, share in pairs]
+        return self.to.at.fneg(self.to.total(terms))
 
     def _predict(self) -> None:
         """The most probable value of every cell of the memory averaged with the weights p_t.
