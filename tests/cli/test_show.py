@@ -48,12 +48,10 @@ def test_the_card_says_what_is_known(call, program_file):
         "T(n) = n+4 steps, and it must be stopped there",
         "2 registers, 1 state, 2 rows, 3 operations",
         "made command nram train increment --seed 3",
-        "right on every legal input of increment with n = 1 to 4, with M from the least that fits to the least that "
-        "fits plus 2, 123 inputs in all, under the step limits T, 2T, 20n+200; it always halts by itself",
-        "proven right for all values at once of increment with n = 6, with M the least that fits, "
-        "under every step limit from T(n) up",
-        "right on inputs drawn at random of increment with n = 1 to 100000, on every memory size, 1000 inputs in all, "
-        "under the step limit T; it does not always halt within these limits",
+        "task method n M inputs right under the limits halts",
+        "increment exhaustive 1 to 4 least to least+2 123 T, 2T, 20n+200 always",
+        "increment symbolic 6 least all values every from T up always",
+        "increment random 1 to 100000 every 1,000 T not always",
     ):
         assert fact in words
     assert "when r1 = 0:\n    o1 = READ(r2)\n" in out
@@ -79,7 +77,14 @@ def test_json_holds_the_program_its_size_and_its_text(call, program_file):
     assert value["size"] == {"registers": 2, "states": 1, "rows": 2, "operations": 3}
     assert value["program"]["name"] == "add one"
     assert from_text(value["text"]) == read_program(program_file)
-    assert len(value["verified"]) == 3
+    assert value["verified"] == [
+        "task: increment; method: exhaustive; n: 1 to 4; M: least to least+2; inputs: 123; "
+        "right under the limits: T, 2T, 20n+200; halts: always",
+        "task: increment; method: symbolic; n: 6; M: least; inputs: all values; "
+        "right under the limits: every from T up; halts: always",
+        "task: increment; method: random; n: 1 to 100000; M: every; inputs: 1,000; "
+        "right under the limits: T; halts: not always",
+    ]
 
 
 def test_a_run_folder_is_refused_with_the_verb_that_helps(call, tmp_path):

@@ -1,14 +1,17 @@
-"""`nram show`: a program in words: what it is, what is known of it, and its table."""
+"""`nram show`: print a program: what is known about it, and its table."""
 
 from __future__ import annotations
 
 import argparse
 import textwrap
+from collections.abc import Sequence
+from dataclasses import asdict
 
-from nram.cli.output import print_json
+from nram.cli.output import print_json, table
 from nram.cli.program_argument import add_modules, add_program, program_of
 from nram.programs import Evidence, Program
 from nram.programs.files import to_json
+from nram.programs.simplify import size_of
 from nram.programs.text import limit_to_text, table_to_text, to_text
 from nram.tasks import get_task, task_names
 
@@ -26,15 +29,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-
     program = program_of(arguments)
     if arguments.json:
+        columns, *rows = evidence_table(program.verified)
         print_json(
             {
                 "program": to_json(program),
-                "size": _size(program),
+                "size": asdict(size_of(program)),
                 "fingerprint": program.fingerprint,
-                "verified": [evidence_in_words(evidence) for evidence in program.verified],
+                "verified": ["; ".join(map(": ".join, zip(columns, row, strict=True))) for row in rows],
                 "text": to_text(program),
             }
         )
@@ -48,64 +51,46 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def card(program: Program) -> str:
-    """What is known of a program, a fact a line."""
-
+    """What is known about a program: one fact a line, and a table of its evidence."""
     facts = [("task", _task_in_words(program.task)), ("origin", program.origin)]
     if program.limit is not None:
         needed = ", and it must be stopped there" if program.needs_limit else ""
         facts.append(("limit", f"T(n) = {limit_to_text(program.limit)} steps{needed}"))
-    counts = ", ".join(f"{count} {name if count != 1 else name[:-1]}" for name, count in _size(program).items())
-    facts.append(("size", counts))
+    facts.append(("size", str(size_of(program))))
     facts += [(f"made {key}", value) for key, value in program.made]
-    facts += [("verified", evidence_in_words(evidence)) for evidence in program.verified]
     if not program.verified:
-        facts.append(("verified", "nothing yet: 'nram verify' shows what can be shown of it"))
+        facts.append(("verified", "nothing yet: run 'nram verify'"))
     width = max(len(name) for name, _ in facts) + 2
     lines = [program.name]
-    before = ""
     for name, value in facts:
-        label = "" if name == before else name
         lines += textwrap.wrap(
-            value, 110, initial_indent=f"  {label:{width}}", subsequent_indent=" " * (width + 2), break_on_hyphens=False
+            value, 110, initial_indent=f"  {name:{width}}", subsequent_indent=" " * (width + 2), break_on_hyphens=False
         )
-        before = name
+    if program.verified:
+        lines += ["", "  verified", textwrap.indent(table(evidence_table(program.verified)), "    ")]
     return "\n".join(lines)
 
 
 def _task_in_words(name: str | None) -> str:
-
     if name is None:
         return "none"
     return f"{name}: {get_task(name).summary}" if name in task_names() else name
 
 
-def _size(program: Program) -> dict[str, int]:
-    return {
-        "registers": len(program.registers),
-        "states": len(program.states),
-        "rows": program.rows,
-        "operations": program.operations,
-    }
+def evidence_table(verified: Sequence[Evidence]) -> list[list[str]]:
+    """The evidence as rows of words; the first row is the heading."""
+    rows = [["task", "method", "n", "M", "inputs", "right under the limits", "halts"]]
+    for evidence in verified:
+        memory = "every"
+        if evidence.extra_memory is not None:
+            memory = _range(*(f"least+{more}" if more else "least" for more in evidence.extra_memory))
+        inputs = "all values" if evidence.instances is None else f"{evidence.instances:,}"
+        limits = "every from T up" if evidence.limits == ("every",) else ", ".join(evidence.limits)
+        halts = "always" if evidence.halts else "not always"
+        n = _range(*map(str, evidence.complexity))
+        rows.append([evidence.task, evidence.method, n, memory, inputs, limits, halts])
+    return rows
 
 
-def evidence_in_words(evidence: Evidence) -> str:
-    """One thing that was shown of a program, as a sentence."""
-    low, high = evidence.complexity
-    sizes = f"n = {low}" if low == high else f"n = {low} to {high}"
-    if evidence.extra_memory is None:
-        memory = "on every memory size"
-    else:
-        first, last = ("the least that fits" + (f" plus {extra}" if extra else "") for extra in evidence.extra_memory)
-        memory = f"with M {first}" if first == last else f"with M from {first} to {last}"
-    what = {
-        "exhaustive": "right on every legal input",
-        "symbolic": "proven right for all values at once",
-        "random": "right on inputs drawn at random",
-    }[evidence.method]
-    count = "" if evidence.instances is None else f", {evidence.instances} inputs in all"
-    if evidence.limits == ("every",):
-        limits = "under every step limit from T(n) up"
-    else:
-        limits = f"under the step limit{'s' if len(evidence.limits) > 1 else ''} {', '.join(evidence.limits)}"
-    ending = "; it always halts by itself" if evidence.halts else "; it does not always halt within these limits"
-    return f"{what} of {evidence.task} with {sizes}, {memory}{count}, {limits}{ending}"
+def _range(low: str, high: str) -> str:
+    return low if low == high else f"{low} to {high}"
