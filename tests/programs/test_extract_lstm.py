@@ -94,8 +94,8 @@ def numbers_task(steps: StepLimit) -> Task:
 
 def test_steps_that_are_told_apart_by_time_alone_become_states():
     access = get_task("access")
-    found = extract_lstm(counting_lstm(FOLLOW, FETCH, 2, 2), WIRING, access, step_limit=access.step_limit)
-    assert found.states == 2
+    found = extract_lstm(counting_lstm(FOLLOW, FETCH, 2, 2), WIRING, access)
+    assert len(found.program.states) == 2
     assert found.tested == ()
     assert found.largest_complexity == 50
     assert found.program.task == "access" and not found.program.needs_limit
@@ -108,8 +108,8 @@ def test_steps_that_are_told_apart_by_time_alone_become_states():
 def test_what_was_seen_long_ago_is_remembered_in_a_state():
     increment = get_task("increment")
     lstm = counting_lstm(STEP, STEP, 1, 2, zeros=True)
-    found = extract_lstm(lstm, WIRING, increment, step_limit=increment.step_limit)
-    assert found.states == 2
+    found = extract_lstm(lstm, WIRING, increment)
+    assert len(found.program.states) == 2
     assert found.tested == (0,)
     for instance in increment.sample(20, 50, seed=1, memory_size=30):
         ending = found.program.run(instance.input)
@@ -121,8 +121,8 @@ def test_a_machine_that_idles_is_in_a_state_that_does_nothing():
     access = get_task("access")
     # After the first step it goes on computing numbers, and even writes them, but where they already are.
     lstm = counting_lstm(SPOIL, JUNK, 2, None)
-    found = extract_lstm(lstm, WIRING, access, step_limit=access.step_limit)
-    assert found.states == 2
+    found = extract_lstm(lstm, WIRING, access)
+    assert len(found.program.states) == 2
     assert [len(row.operations) for rows in simplify(found.program).states for row in rows] == [1, 0]
     assert found.program.run([3, 1, 2, 4, 0], max_steps=50).steps == 50
 
@@ -131,17 +131,17 @@ def test_a_program_for_the_limit_alone_says_that_it_needs_it():
     access = get_task("access")
     lstm = counting_lstm(FETCH, SPOIL, 30, None, rate=0.02)
     with pytest.raises(NramError):
-        extract_lstm(lstm, WIRING, access, step_limit=access.step_limit, max_states=8)
-    found = extract_lstm(lstm, WIRING, access, step_limit=access.step_limit, max_states=8, limits=("T",))
+        extract_lstm(lstm, WIRING, access, max_states=8)
+    found = extract_lstm(lstm, WIRING, access, max_states=8, limits=("T",))
     assert found.program.needs_limit
-    assert found.states == 1
+    assert len(found.program.states) == 1
 
 
 def test_the_program_of_a_random_lstm_ends_as_its_hard_machine_does(random_controller, quick_jit):
     task, size, limit = numbers_task(StepLimit(1, 4)), 9, 40
     lstm = random_controller("lstm", WIRING, 7, halt_bias=-2.0)
-    found = extract_lstm(lstm, WIRING, task, step_limit=task.step_limit)
-    assert len(found.rounds) > 1 and found.states == found.rounds[-1] > 3 and found.tested
+    found = extract_lstm(lstm, WIRING, task)
+    assert len(found.rounds) > 1 and len(found.program.states) == found.rounds[-1] > 3 and found.tested
     memories = [instance.input for instance in task.sample(7, 100, 77, size)]
     ended = quick_jit(jax.vmap(lambda memory: run_hard(lstm, WIRING, memory, limit)))(jnp.asarray(memories))
     for i, memory in enumerate(memories):
@@ -157,7 +157,7 @@ def test_an_lstm_that_counts_too_far_is_refused_with_the_evidence():
     numbers = numbers_task(StepLimit(2, 4))
     lstm = counting_lstm(STEP, SPOIL, 40, None, rate=0.01)
     with pytest.raises(NramError) as caught:
-        extract_lstm(lstm, WIRING, numbers, step_limit=numbers.step_limit, max_states=6)
+        extract_lstm(lstm, WIRING, numbers, max_states=6)
     said = str(caught.value)
     assert caught.value.exit_status == 1
     assert "more than 6 states" in said
@@ -171,12 +171,12 @@ def test_bad_requests_are_refused(random_controller):
     access = get_task("access")
     lstm = random_controller("lstm", WIRING, 0)
     with pytest.raises(UsageError, match="choose from T, 2T"):
-        extract_lstm(lstm, WIRING, access, step_limit=access.step_limit, limits=("3T",))
+        extract_lstm(lstm, WIRING, access, limits=("3T",))
     with pytest.raises(UsageError, match="max_states is 0"):
-        extract_lstm(lstm, WIRING, access, step_limit=access.step_limit, max_states=0)
+        extract_lstm(lstm, WIRING, access, max_states=0)
     with pytest.raises(UsageError, match="extract_table"):
         mlp = random_controller("mlp", WIRING, 0)
-        extract_lstm(mlp, WIRING, access, step_limit=access.step_limit)
+        extract_lstm(mlp, WIRING, access)
 
 
 # ---- the machine in NumPy

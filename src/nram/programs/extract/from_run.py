@@ -67,7 +67,7 @@ def _raw_program(
     if not isinstance(controller, LSTM):
         return extract_table(controller, wiring_of(machine)), None
     on_note("the controller is an LSTM: looking for a finite automaton that does the same")
-    found = extract_lstm(controller, wiring_of(machine), task, step_limit=task.step_limit)
+    found = extract_lstm(controller, wiring_of(machine), task)
     return found.program, (
         f"LSTM merged into a finite automaton ({size_of(found.program)}), the same on {found.instances_compared} fresh "
         f"instances up to n = {found.largest_complexity}"

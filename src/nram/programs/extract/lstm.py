@@ -1,14 +1,18 @@
-"""From a trained LSTM to a program, where there is one.
+"""Extraction of an LSTM, where a finite program exists.
 
-The state of an LSTM is a real vector, so its table is not finite. But of all its states a machine at work reaches
-some, and many of those do the same. So: run the discretised machine on instances of the task and write down what it
-does; merge the histories into a finite automaton (merging.py); let the automaton follow other runs, learn again with
-those where it differs, until it repeats them all; then execute the program side by side with the compiled machine
-on fresh and larger instances under every step limit, and compare memory, steps and halting. Where they differ, that
-run is learned as well. If that does not come to an end, there is no program, and the error shows why.
+The state of an LSTM is a real vector, so its table is not finite. But a run reaches only some states, and many of
+them do the same. The method:
 
-Flags that were never seen in a state halt there and change nothing: the program then never does what the network was
-not seen to do, and an input that leads there shows in its halting and its steps, which a wrong guess might hide.
+1. Run the discretised machine on instances of the task and record its choices.
+2. Merge the histories into a finite automaton (merging.py).
+3. Let the automaton follow other recorded runs. Where it differs, learn again with these runs.
+4. Execute the program and the compiled machine on fresh and larger instances under every step limit, and compare
+   memory, steps and halting. Where they differ, learn again with these runs.
+
+If this does not end, the error says why there is no program.
+
+In a state, the program halts on flags that were never seen there, and changes nothing. So it never does anything that
+the network was not seen to do. A wrong guess could go unnoticed; an early halt shows in the steps.
 """
 
 from __future__ import annotations
@@ -23,7 +27,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from nram.errors import NramError, UsageError
-from nram.limits import LIMIT_NAMES, StepLimit
+from nram.limits import LIMIT_NAMES
 from nram.machine.controllers import LSTM
 from nram.machine.hard import run_hard
 from nram.machine.wiring import Wiring
@@ -41,28 +45,22 @@ FAR = 50  # the largest complexity of the comparison
 MOST_ROUNDS = 40
 LEARNED_SIZES = 10  # complexities of the runs that are learned from
 RUNS_A_SIZE = 12
-LEARNED_AT_ONCE = 6  # of the runs on which a round's program differs
+LEARNED_AT_ONCE = 6  # how many of the differing runs a round learns
 COMPARED = 200  # fresh instances of each size of memory
 
 
 @dataclass(frozen=True)
 class LstmExtraction:
-    """A program that does what the LSTM's machine does, as far as it was compared."""
+    """A program that does what the LSTM's machine does, as far as they were compared."""
 
     program: Program
     tested: tuple[int, ...]
-    """The registers whose flags its states look at."""
+    """The registers whose flags its states test."""
     rounds: tuple[int, ...]
     """The number of states after each round of learning; the last is the program's."""
-    runs_learned: int
     instances_compared: int
-    """Fresh instances on which machine and program were executed side by side, each under every limit."""
+    """The fresh instances on which machine and program were compared, each under every limit."""
     largest_complexity: int
-    limits: tuple[str, ...]
-
-    @property
-    def states(self) -> int:
-        return len(self.program.states)
 
 
 def extract_lstm(
@@ -70,33 +68,25 @@ def extract_lstm(
     wiring: Wiring,
     task: Task,
     *,
-    step_limit: StepLimit,
     limits: Sequence[str] = LIMIT_NAMES,
     max_states: int = 64,
     seed: int = 0,
-    **known: Any,
 ) -> LstmExtraction:
-    """A program that repeats the machine's memory, steps and halting on the task's instances; not its registers.
+    """A program with the same memory, steps and halting as the machine on the task's instances; registers may differ.
 
-    `step_limit` is T(n) and `limits` are those under which it must do so: with 'T' alone the program needs its limit.
-    `known` goes into the program: name, origin, made.
+    `limits` are the step limits under which they must agree: with 'T' alone the program needs its limit.
     """
     if not isinstance(controller, LSTM):
-        raise UsageError("only an LSTM is extracted by runs: use extract_table, which is exact for every memory")
+        raise UsageError("extract_lstm needs an LSTM: use extract_table, which is exact on every memory")
     wrong = [limit for limit in limits if limit not in LIMIT_NAMES]
     if wrong or not limits:
         given = ", ".join(map(str, limits)) or "none"
         raise UsageError(f"the limits are {given}: choose from {', '.join(LIMIT_NAMES)}")
     if not 1 <= max_states <= MAX_STATES:
         raise UsageError(f"max_states is {max_states}: a program can have 1 to {MAX_STATES} states")
-    work = _Work(controller, wiring, task, step_limit, tuple(limits), seed)
-    known = {
-        "origin": "trained",
-        "task": task.name,
-        "limit": step_limit,
-        "needs_limit": tuple(limits) == ("T",),
-        **known,
-    }
+    work = _Work(controller, wiring, task, tuple(limits), seed)
+    header: dict[str, Any] = {"origin": "trained", "task": task.name, "limit": task.step_limit}
+    header["needs_limit"] = tuple(limits) == ("T",)
     runs = work.runs_to_learn_from()
     learned = [work.beginning(run) for run in runs[: LEARNED_SIZES * RUNS_A_SIZE // 2 : RUNS_A_SIZE]]
     rounds: list[int] = []
@@ -106,18 +96,16 @@ def extract_lstm(
         if automaton is None:
             raise work.did_not_close(rounds, len(learned), program, difference, f"more than {max_states} states")
         rounds.append(len(automaton.states))
-        program = Program(register_names(wiring), automaton.rows(), **known)
+        program = Program(register_names(wiring), automaton.rows(), **header)
         differing = _differing(automaton, runs)
         if not differing:
-            compared = work.compare(program)
-            if not compared.differing:
-                return LstmExtraction(
-                    program, automaton.tested, tuple(rounds), len(learned), compared.instances, FAR, tuple(limits)
-                )
-            runs += compared.differing
-            differing = _differing(automaton, compared.differing)
+            compared, failed = work.compare(program)
+            if not failed:
+                return LstmExtraction(program, automaton.tested, tuple(rounds), compared, FAR)
+            runs += failed
+            differing = _differing(automaton, failed)
             if not differing:
-                raise work.rounding_decides(compared.differing[0])
+                raise work.rounding_decides(failed[0])
         difference = min(differing, key=lambda found: (found.run.complexity, found.step))
         early = sorted(differing, key=lambda found: found.step)[:LEARNED_AT_ONCE]
         learned += [work.beginning(run, step + 1) for run, step in early]
@@ -127,12 +115,7 @@ def extract_lstm(
 class _Difference(NamedTuple):
     run: Run
     step: int
-    """The first step at which the automaton would do something else, from 0."""
-
-
-class _Comparison(NamedTuple):
-    instances: int
-    differing: list[Run]
+    """The first step, from 0, at which the automaton does something else."""
 
 
 def _differing(automaton: Automaton, runs: Sequence[Run]) -> list[_Difference]:
@@ -142,12 +125,11 @@ def _differing(automaton: Automaton, runs: Sequence[Run]) -> list[_Difference]:
 
 @dataclass
 class _Work:
-    """What the parts of one extraction share."""
+    """The state of one extraction."""
 
     controller: LSTM
     wiring: Wiring
     task: Task
-    step_limit: StepLimit
     limits: tuple[str, ...]
     seed: int
 
@@ -157,16 +139,16 @@ class _Work:
         self.machine = jax.jit(jax.vmap(partial(run_hard, self.controller, self.wiring)))
 
     def longest(self, complexity: int) -> int:
-        return max(self.step_limit.named(complexity, name) for name in self.limits)
+        return max(self.task.step_limit.named(complexity, name) for name in self.limits)
 
     def runs_to_learn_from(self) -> list[Run]:
-        """Of every small complexity some runs, on memories with and without room to spare."""
+        """Some runs of every small complexity, on memories with and without spare cells."""
         memories, complexities = [], []
         first = self.task.min_complexity
         for n in range(first, first + LEARNED_SIZES):
-            for number in range(RUNS_A_SIZE):
-                size = self.task.least_memory(n) + (0, 1, 4)[number % 3]
-                instance = self.task.sample(n, 1, self.seed * 1_000_003 + n * RUNS_A_SIZE + number, size)[0]
+            for index in range(RUNS_A_SIZE):
+                size = self.task.least_memory(n) + (0, 1, 4)[index % 3]
+                instance = self.task.sample(n, 1, self.seed * 1_000_003 + n * RUNS_A_SIZE + index, size)[0]
                 memories.append(instance.input)
                 complexities.append(n)
         return self._record(memories, complexities)
@@ -175,30 +157,30 @@ class _Work:
         return self.recorder.record(memories, complexities, [self.longest(n) for n in complexities])
 
     def beginning(self, run: Run, steps: int = 0) -> Run:
-        """So many steps of the run and 2T(n) more: enough to tell it from others, and not too much to merge."""
-        return replace(run, choices=run.choices[: steps + 2 * int(self.step_limit(run.complexity))])
+        """This many steps of the run and 2T(n) more: enough to tell it from others, and not too much to merge."""
+        return replace(run, choices=run.choices[: steps + 2 * self.task.step_limit(run.complexity)])
 
-    def compare(self, program: Program) -> _Comparison:
-        """Execute compiled machine and program on fresh instances: small ones, rich in chance, and up to FAR."""
+    def compare(self, program: Program) -> tuple[int, list[Run]]:
+        """Compare compiled machine and program on fresh instances: how many, and the runs that differ."""
         self.comparisons += 1
         first = self.task.min_complexity
         learned = first + LEARNED_SIZES - 1
         count, differing = 0, []
-        for place, largest in enumerate((first + 3, learned, 2 * learned, FAR)):
-            instances, complexities = self._fresh(largest, place)
+        for group, largest in enumerate((first + 3, learned, 2 * learned, FAR)):
+            instances, complexities = self._fresh(largest, group)
             count += len(instances)
             differing += self._compare(program, instances, complexities)
             if differing:
                 break
-        return _Comparison(count, differing)
+        return count, differing
 
-    def _fresh(self, largest: int, place: int) -> tuple[list[Instance], list[int]]:
-        """Half of them of this complexity, half of any up to it, in memories of one size."""
+    def _fresh(self, largest: int, group: int) -> tuple[list[Instance], list[int]]:
+        """Instances in memories of one size, half of them of this complexity, half of any up to it."""
         first, size = self.task.min_complexity, self.task.least_memory(largest)
-        rng = np.random.default_rng([self.seed, self.comparisons, place])
+        rng = np.random.default_rng([self.seed, self.comparisons, group])
         instances, complexities = [], []
-        for number in range(COMPARED):
-            n = largest if number % 2 else int(rng.integers(first, largest + 1))
+        for index in range(COMPARED):
+            n = largest if index % 2 else int(rng.integers(first, largest + 1))
             instances += self.task.sample(n, 1, int(rng.integers(2**40, 2**41)), size)
             complexities.append(n)
         return instances, complexities
@@ -207,7 +189,7 @@ class _Work:
         """The runs on which machine and program end differently."""
         memories = np.array([instance.input for instance in instances], np.int32)
         for name in self.limits:
-            limits = [self.step_limit.named(n, name) for n in complexities]
+            limits = [self.task.step_limit.named(n, name) for n in complexities]
             ended = jax.tree.map(np.asarray, self.machine(memories, jnp.asarray(limits, jnp.int32)))
             differing = []
             for i, limit in enumerate(limits):
@@ -220,7 +202,7 @@ class _Work:
                 return self._record([instances[i].input for i in chosen], [complexities[i] for i in chosen])
         return []
 
-    # ---- what to say when there is no program
+    # ---- errors: there is no program
 
     def did_not_close(
         self, rounds: list[int], learned: int, program: Program | None, difference: _Difference | None, why: str
@@ -231,13 +213,13 @@ class _Work:
             f"  states after each round: {', '.join(map(str, rounds)) or 'none'}",
         ]
         if program is not None and difference is not None:
-            lines += self._told(program, difference)
+            lines += self._describe(program, difference)
         if self.limits != ("T",):
-            lines.append("  Its first T(n) steps may have a program all the same: extract_lstm(..., limits=('T',))")
+            lines.append("  Its first T(n) steps alone may have a program: extract_lstm(..., limits=('T',))")
         lines.append("  An automaton always has a program: train with --set machine.controller=automaton")
         return NramError("\n".join(lines))
 
-    def _told(self, program: Program, difference: _Difference) -> list[str]:
+    def _describe(self, program: Program, difference: _Difference) -> list[str]:
         """What machine and program did where they first differed."""
         run, step = difference
         zero, row = run.choices[step]

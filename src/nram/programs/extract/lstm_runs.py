@@ -1,7 +1,7 @@
-"""The discretised machine of an LSTM in NumPy: many memories of any sizes at once, with a record of every choice.
+"""The discretised machine of an LSTM in NumPy: it runs memories of many sizes at once and records every choice.
 
-`machine.hard` compiles anew for every size of memory and does not say what the controller chose. This does the same
-steps on the same float32 weights; where it matters, `extract_lstm` holds it against the compiled machine.
+`machine.hard` must be compiled for every memory size, and it does not report the controller's choices. This machine
+does the same steps with the same float32 weights. `extract_lstm` compares its final result with the compiled machine.
 """
 
 from __future__ import annotations
@@ -16,35 +16,33 @@ from nram.extensions.tables import on_batch
 from nram.machine.controllers import LSTM
 from nram.machine.wiring import Wiring
 from nram.programs.extract.table import row_of
-from nram.programs.ir import Row
-
-Flags = tuple[bool, ...]  # of each register, whether it is 0
+from nram.programs.ir import Flags, Row
 
 
 class Choice(NamedTuple):
-    """What the machine saw and did at one step."""
+    """What the machine saw and did in one step."""
 
     zero: Flags
     row: Row
-    """The circuit and whether it halts; without conditions, and without states, which an LSTM has not."""
+    """The circuit, and whether the machine halts; without conditions, and without the states that an LSTM lacks."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run of the machine: its choices, one a step, and how it ended."""
+    """One run of the machine: its choices, one for each step, and how it ended."""
 
     start: tuple[int, ...]
     """The memory at the start."""
     complexity: int
     choices: tuple[Choice, ...]
     busy: int
-    """The number of steps up to the last that changed the memory or halted: after them it idles."""
+    """The number of steps up to the last one that changed the memory or halted. After them the machine idles."""
     memory: tuple[int, ...]
     halted: bool
 
 
 class Recorder:
-    """Runs the discretised machine of one LSTM, and writes down what it does."""
+    """Runs the discretised machine of one LSTM and records its choices."""
 
     def __init__(self, controller: LSTM, wiring: Wiring):
         self.wiring = wiring
@@ -64,7 +62,7 @@ class Recorder:
         memory = np.zeros((count, sizes.max(initial=0)), np.int64)
         for i, cells in enumerate(memories):
             memory[i, : len(cells)] = cells
-        held = np.zeros((count, registers), np.int64)
+        values = np.zeros((count, registers), np.int64)
         output, cell = np.zeros((2, count, self.width), np.float32)
         halted = np.zeros(count, bool)
         busy = np.zeros(count, int)
@@ -73,13 +71,13 @@ class Recorder:
             going = np.flatnonzero(~halted & (np.asarray(limits) > step))
             if not len(going):
                 break
-            zero = held[going] == 0
+            zero = values[going] == 0
             chosen, halts, output[going], cell[going] = self._decide(zero, output[going], cell[going])
-            held[going], changed = self._circuit(chosen, held[going], memory, going, sizes[going])
+            values[going], changed = self._circuit(chosen, values[going], memory, going, sizes[going])
             halted[going] = halts
             busy[going[changed | halts]] = step + 1
-            for place, i in enumerate(going):
-                choices[i].append(self._choice(zero[place], chosen[place], bool(halts[place])))
+            for i, flags, wires, halt in zip(going, zero, chosen, halts, strict=True):
+                choices[i].append(self._choice(flags, wires, bool(halt)))
         runs = []
         for i, start in enumerate(memories):
             ended = memory[i, : len(start)].tolist()
@@ -89,26 +87,26 @@ class Recorder:
         return runs
 
     def _decide(self, zero: np.ndarray, output: np.ndarray, cell: np.ndarray):
-        """The LSTM's equations, as in machine/controllers.py: wires, halting, and its next state."""
+        """The LSTM's equations, as in machine/controllers.py: wires, halting, and the next state."""
         hidden, gates, last = self.layers
         x = np.maximum(_dense(hidden, zero.astype(np.float32)), 0)
         admit, keep, fresh, emit = np.split(_dense(gates, np.concatenate([x, output], axis=1)), 4, axis=1)
         cell = _sigmoid(keep) * cell + _sigmoid(admit) * np.tanh(fresh)
         output = _sigmoid(emit) * np.tanh(cell)
-        said = _dense(last, output)
+        decision = _dense(last, output)
         circuit = self.wiring.wires * self.wiring.values
-        logits = said[:, :circuit].reshape(len(said), self.wiring.wires, self.wiring.values)
-        return np.argmax(logits, axis=2), said[:, circuit] >= 0, output, cell
+        logits = decision[:, :circuit].reshape(len(decision), self.wiring.wires, self.wiring.values)
+        return np.argmax(logits, axis=2), decision[:, circuit] >= 0, output, cell
 
     def _circuit(
-        self, chosen: np.ndarray, held: np.ndarray, memory: np.ndarray, going: np.ndarray, sizes: np.ndarray
+        self, chosen: np.ndarray, registers: np.ndarray, memory: np.ndarray, going: np.ndarray, sizes: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Carry out the chosen circuits on these rows of the memory: the new registers, and whose memory changed."""
+        """Carry out the chosen circuits on the memories `going`: the new registers, and which memories changed."""
         values = np.zeros((len(going), self.wiring.values), np.int64)
-        values[:, : self.wiring.registers] = held
+        values[:, : self.wiring.registers] = registers
         changed = np.zeros(len(going), bool)
         wire = 0
-        for number, module in enumerate(self.wiring.modules, self.wiring.registers):
+        for index, module in enumerate(self.wiring.modules, self.wiring.registers):
             wires = chosen[:, wire : wire + module.arity]
             arguments = [np.take_along_axis(values, wires[:, [i]], axis=1)[:, 0] for i in range(module.arity)]
             wire += module.arity
@@ -116,13 +114,13 @@ class Recorder:
                 changed |= memory[going, arguments[0]] != arguments[1]
                 memory[going, arguments[0]] = arguments[1]
             elif module.memory == "reads":
-                values[:, number] = memory[going, arguments[0]]
+                values[:, index] = memory[going, arguments[0]]
             else:
-                values[:, number] = on_batch(module, sizes, *arguments)
+                values[:, index] = on_batch(module, sizes, *arguments)
         return np.take_along_axis(values, chosen[:, wire:], axis=1), changed
 
     def _choice(self, zero: np.ndarray, chosen: np.ndarray, halts: bool) -> Choice:
-        """Equal choices share their parts: there are few, and runs are long."""
+        """A choice; equal choices share their parts, because there are few and runs are long."""
         key = chosen.tobytes() + bytes([halts])
         if key not in self.rows:
             self.rows[key] = row_of(self.wiring, chosen.tolist(), halts, (None,) * self.wiring.registers)
@@ -134,7 +132,7 @@ class Recorder:
 
 def _dense(layer: tuple[np.ndarray, np.ndarray], x: np.ndarray) -> np.ndarray:
     weight, bias = layer
-    # Unlike a call of BLAS this gives the same bits in every batch, and does not wake threads for a tiny product.
+    # Unlike BLAS, einsum gives the same bits in every batch, and it starts no threads for a tiny product.
     return np.einsum("bi,ij->bj", x, weight) + bias
 
 

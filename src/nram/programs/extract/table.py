@@ -1,7 +1,7 @@
-"""From a trained controller to a program: argmax of every wire, for all flags it can ever see.
+"""Extraction of an MLP or an automaton: the argmax of every wire, for all flags that the controller can see.
 
-An MLP sees R flags, so its table has 2^R rows; an automaton is in one of S states as well, so S 2^R. An LSTM carries
-a real vector from step to step and has no such table: `extract_lstm` finds one, where there is one.
+An MLP sees R flags, so its table has 2^R rows. An automaton is also in one of S states, so its table has S 2^R. An
+LSTM carries a real vector from step to step and has no finite table: see `extract_lstm`.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from nram.machine.controllers import LSTM, Automaton, Controller, State
 from nram.machine.wiring import Wiring
 from nram.programs.ir import MAX_REGISTERS, Operation, Output, Program, Register, Row, Value
 
-ROWS_AT_ONCE = 4096  # of the table, when the controller is asked
+ROWS_AT_ONCE = 4096  # of the table, in one call of the controller
 
 
 def extract_table(controller: Controller, wiring: Wiring, **known: Any) -> Program:
-    """The raw program of an MLP or an automaton: a row for all flags, every module in every row.
+    """The raw program of an MLP or an automaton: one row for each combination of flags, with all modules.
 
-    `known` goes into the program: name, task, origin, limit, made.
+    `known` are further fields of the program: name, task, origin, limit, made.
     """
     if isinstance(controller, LSTM):
         raise UsageError("an LSTM has no finite table: use extract_lstm, which needs the task")
@@ -52,7 +52,7 @@ def extract_table(controller: Controller, wiring: Wiring, **known: Any) -> Progr
 def row_of(
     wiring: Wiring, chosen: Sequence[int], halt: bool, when: tuple[bool | None, ...], next_state: int = 0
 ) -> Row:
-    """The row in which every wire takes the value chosen for it, in the wiring's order of wires."""
+    """The row in which every wire has its chosen source; `chosen` is in the wiring's order of wires."""
     sources = iter(chosen)
     operations = tuple(
         Operation(module.name, tuple(_value(wiring, next(sources)) for _ in module.arguments))
@@ -72,7 +72,7 @@ def _value(wiring: Wiring, source: int) -> Value:
 
 
 def _decisions(controller: Controller, wiring: Wiring, flags: np.ndarray, state: int, states: int):
-    """What the controller chooses for each row of flags: wires, halting, next state."""
+    """The controller's choices for each row of flags: wires, halting, next state."""
     ready = controller.prepare(wiring)
     start = (jax.nn.one_hot(state, states),) if isinstance(controller, Automaton) else ()
     parts = []
