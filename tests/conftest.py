@@ -12,8 +12,9 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 import jax
 import pytest
 
-from nram.extensions import modules as own_modules
+from nram.extensions.modules import REGISTRY
 from nram.modules import MODULES
+from nram.tasks import TASKS
 
 jax.config.update("jax_num_cpu_devices", 2)  # must be said before JAX starts
 jax.config.update("jax_numpy_rank_promotion", "raise")
@@ -21,8 +22,8 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 
 @pytest.fixture(autouse=True)
 def forgotten():
-    """The modules that a test makes known in this process are forgotten after it, whichever test comes next."""
-    tables: list[dict[Any, Any]] = [MODULES, own_modules._sources, own_modules._read]
+    """Tasks and modules that a test makes known in this process are forgotten after it."""
+    tables: list[dict[Any, Any]] = [TASKS, MODULES, REGISTRY.sources, REGISTRY.from_files, REGISTRY.from_packages]
     before = [dict(table) for table in tables]
     yield
     for table, entries in zip(tables, before, strict=True):

@@ -100,7 +100,7 @@ def test_a_task_made_in_a_notebook_and_a_module_made_there_are_searched_with():
             name="TWICE-API",
             arguments=("x",),
             integer=lambda M, x: 2 * x % M,
-            emit=lambda to, x: to.multiply(x, to.number(2)),
+            emit=lambda b, x: b.multiply(x, b.number(2)),
         )
     )
     outcome = nram.find_program(a_task("twice"), registers=1, modules=["READ", module, "WRITE"], workers=1)

@@ -13,7 +13,8 @@ import nram
     ("old", "new"),
     [
         ("nram.register", "nram.register_task"),
-        ("nram.tasks.register", "nram.tasks.register_task"),
+        ("nram.tasks.register", "nram.register_task"),
+        ("nram.tasks.get_task", "nram.get_task"),
         ("nram.own_modules.register_module", "nram.register_module"),
         ("nram.own_modules.get_module", "nram.get_module"),
     ],

@@ -4,8 +4,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from nram.extensions import get_task
 from nram.limits import LIMIT_NAMES, StepLimit, example_limits, wrong_cells, wrong_instances
-from nram.tasks import get_task
 
 
 def test_the_three_limits_of_the_definition_of_right():

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from nram.errors import UsageError
-from nram.modules import MODULE_NAMES, PAPER_MODULES, Module, select_modules
+from nram.extensions import select_modules
+from nram.modules import MODULE_NAMES, PAPER_MODULES, Module
 
 SIZES = range(3, 8)
 CASES = 12  # random distributions per module and M

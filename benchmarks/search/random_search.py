@@ -16,13 +16,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from nram.extensions import get_task
 from nram.programs.ir import MODULES, Constant, Operation, Output, Program, Register, Row, Value
 from nram.programs.simplify import simplify
 from nram.programs.text import table_to_text
 from nram.search.for_task import find_counterexamples
 from nram.search.instances import Pool, task_pool
 from nram.search.structure import Structure
-from nram.tasks import get_task
 from nram.tasks.base import Task
 
 AT_ONCE = 200_000  # tables between two checks of the time

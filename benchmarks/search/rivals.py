@@ -26,12 +26,12 @@ from typing import Any, NamedTuple
 from random_search import draw
 from z3_synthesis import synthesise
 
+from nram.extensions import get_task
 from nram.search.engine import Search
 from nram.search.for_task import find_counterexamples
 from nram.search.instances import task_pool
 from nram.search.schedule import STRUCTURES
 from nram.search.structure import Structure
-from nram.tasks import get_task
 from nram.tasks.base import Task
 
 # From the easiest task to those that no method solves.

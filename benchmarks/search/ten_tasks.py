@@ -16,12 +16,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from nram.extensions import get_task, task_names
 from nram.programs import Program, read_program
 from nram.programs.execute import execute
 from nram.programs.files import save_program
 from nram.search import find_program
 from nram.search.instances import exact
-from nram.tasks import get_task, task_names
 from nram.tasks.base import Task
 
 FRESH, LARGEST = 10_000, 50

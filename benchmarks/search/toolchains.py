@@ -29,11 +29,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from nram.extensions import get_task
 from nram.search.instances import Blocks, Pool, task_pool
 from nram.search.kernel import random_genes, run_chain
 from nram.search.schedule import BY_LENGTH, BY_STEPS, Manner
 from nram.search.structure import Structure
-from nram.tasks import get_task
 
 OPTIONS = ("-O3", "-march=native", "-ffp-contract=off")  # a fused multiplication would round differently
 
@@ -64,7 +64,7 @@ from nram.search.structure import Structure
 imported = time.process_time()
 import numpy as np
 from nram.search.instances import task_pool
-from nram.tasks import get_task
+from nram.extensions import get_task
 pool, structure = task_pool(get_task("access"), 0), Structure(2)
 blocks, genes = pool.blocks(), np.zeros((structure.rows, structure.width), np.int16)
 before = time.process_time()

@@ -23,6 +23,7 @@ from typing import Any
 
 import z3
 
+from nram.extensions import get_task
 from nram.programs.execute import execute
 from nram.programs.ir import MODULES, Constant, Operation, Output, Program, Register, Row, Value
 from nram.programs.simplify import simplify
@@ -30,7 +31,6 @@ from nram.programs.text import table_to_text
 from nram.search.for_task import find_counterexamples
 from nram.search.instances import Pool, exact, task_pool
 from nram.search.structure import Structure
-from nram.tasks import get_task
 from nram.tasks.base import Instance, Task
 
 CONSTANTS = 3  # 0, 1 and 2 are values without a module

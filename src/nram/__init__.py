@@ -2,7 +2,7 @@
 
     import nram
 
-    task = nram.get_task("copy")                     # by name, or one's own by its file
+    task = nram.get_task("copy")                     # by name, or a user-defined one by its file
     program = nram.find_program(task).program        # by search; or nram.learn, or nram.train and nram.extract
     print(nram.verify(program, task))                # what is proven of it, and what only tested
     nram.trace(program, task.sample(5, 1, seed=0)[0])  # a picture in a notebook, like the program itself
@@ -21,13 +21,12 @@ from nram.deprecated import renamed
 if TYPE_CHECKING:
     from nram.api import Run, compile_program, extract, find_program, learn, trace, train
     from nram.errors import NramError, UsageError
-    from nram.extensions.modules import get_module, module_names, register_module
+    from nram.extensions import get_module, get_task, module_names, register_module, register_task, task_names
     from nram.limits import StepLimit
     from nram.modules import Module
     from nram.programs.ir import Program
     from nram.programs.library import load_program
     from nram.programs.verify import verify
-    from nram.tasks import get_task, register_task, task_names
     from nram.tasks.base import Instance, SymbolicCase, Task
 
 __version__ = "0.2.0"
@@ -63,11 +62,10 @@ _HOMES = {
     "nram.api": ("Run", "compile_program", "extract", "find_program", "learn", "trace", "train"),
     "nram.errors": ("NramError", "UsageError"),
     "nram.modules": ("Module",),
-    "nram.extensions.modules": ("get_module", "module_names", "register_module"),
+    "nram.extensions": ("get_module", "get_task", "module_names", "register_module", "register_task", "task_names"),
     "nram.programs.ir": ("Program",),
     "nram.programs.library": ("load_program",),
     "nram.programs.verify": ("verify",),
-    "nram.tasks": ("get_task", "register_task", "task_names"),
     "nram.limits": ("StepLimit",),
     "nram.tasks.base": ("Instance", "SymbolicCase", "Task"),
 }

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from nram.errors import UsageError
+from nram.extensions import get_task, select_modules
 from nram.files import write_atomically
-from nram.modules import Module, select_modules
+from nram.modules import Module
 from nram.programs.ir import CONSTANTS, Program
-from nram.tasks import get_task
 from nram.tasks.base import Instance, Task
 from nram.training.callbacks import Report as TrainingReport
 from nram.training.callbacks import TrainingCallbacks
@@ -129,7 +129,7 @@ def _structures(
 
 def _name_of(module: str | Module) -> str:
     """What the module is known by, if that is this one: a program names its modules and does not hold them."""
-    from nram.extensions.modules import find_module
+    from nram.extensions import find_module
 
     if not isinstance(module, Module):
         return module

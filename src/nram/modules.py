@@ -12,16 +12,17 @@ integers, whole arrays of them and traced ones alike; only WRITE changes a memor
 meaning is the same in the few primitives of a `Builder`: machine code, C and logic formulas are
 builders of the same thing.
 
-Of a module of one's own the integer meaning is enough, and need serve single integers alone: the rest
-follows from it (`own_modules`).
+A user-defined module needs only an integer meaning, on single integers: the rest follows from it
+(`nram.module_tables`).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, NoReturn, Protocol, cast
 
 from nram.algebra import Array, Formula
 from nram.errors import UsageError
+from nram.module_tables import EquationTwo
 
 
 class Builder(Protocol):
@@ -61,7 +62,7 @@ class NotEmitted:
     arguments: tuple[str, ...]
 
     def __call__(self, to: Builder, *arguments: Any) -> NoReturn:
-        words = ", ".join(("to", *self.arguments))
+        words = ", ".join(("builder", *self.arguments))
         raise UsageError(
             f"the module {self.module} has no emitted form, which machine code, C and proofs are made from: add "
             f"emit=lambda {words}: ... to its Module, in the primitives of nram.modules.Builder"
@@ -91,8 +92,6 @@ class Module:
 
     def __post_init__(self) -> None:
         if self.fuzzy is None:
-            from nram.extensions.tables import EquationTwo
-
             object.__setattr__(self, "fuzzy", EquationTwo(self.name, self.integer, self.arity))
         if self.emit is None:
             object.__setattr__(self, "emit", NotEmitted(self.name, self.arguments))
@@ -252,16 +251,4 @@ MODULE_NAMES: tuple[str, ...] = tuple(module.name for module in PAPER_MODULES)
 _PAPER: dict[str, Module] = {module.name: module for module in PAPER_MODULES}
 
 MODULES: dict[str, Module] = dict(_PAPER)
-"""The modules that this process knows by name: the paper's, and those of one's own once they are loaded."""
-
-
-def select_modules(names: Iterable[str], repeats: int = 1) -> tuple[Module, ...]:
-    """The modules of these names, or in these files, in this order; the whole sequence repeated."""
-    from nram.extensions.modules import get_module
-
-    chosen = tuple(MODULES[name] if name in MODULES else get_module(name) for name in names)
-    if not chosen:
-        raise UsageError("the machine needs at least one module")
-    if repeats < 1:
-        raise UsageError(f"repeats is {repeats}: the module sequence must appear at least once")
-    return chosen * repeats
+"""The modules that this process knows by name: the paper's, and user-defined ones once they are loaded."""

@@ -16,9 +16,9 @@ from nram.bench.search import (
     visited_rows,
 )
 from nram.cli import main
+from nram.extensions import get_task
 from nram.search.instances import Pool, task_pool
 from nram.search.structure import Structure
-from nram.tasks import get_task
 
 
 @pytest.fixture(scope="module")

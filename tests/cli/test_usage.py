@@ -10,7 +10,7 @@ import pytest
 
 import nram as package
 from nram.cli import build_parser
-from nram.tasks import task_names
+from nram.extensions import task_names
 
 # Runs every command in one process and says how each ended and whether JAX was imported by then.
 WITHOUT_JAX = """

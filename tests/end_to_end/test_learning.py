@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from nram.tasks import get_task
+from nram.extensions import get_task
 
 
 def nram(*arguments: str) -> dict:

@@ -18,11 +18,11 @@ import pytest
 from support.table_controller import table_controller
 
 from nram.errors import UsageError
-from nram.extensions.modules import get_module, register_module
-from nram.extensions.tables import EquationTwo, on_arrays, on_batch
+from nram.extensions import get_module, get_task, register_module, select_modules
 from nram.machine import Wiring, run_hard, soft_step
 from nram.machine.soft import Options, start_soft
-from nram.modules import MODULES, PAPER_MODULES, Module, select_modules
+from nram.module_tables import EquationTwo, on_arrays, on_batch
+from nram.modules import MODULES, PAPER_MODULES, Module
 from nram.pictures.circuits import program_svg
 from nram.programs import execute, from_text, interpret
 from nram.programs.native import llvm
@@ -36,7 +36,6 @@ from nram.search.instances import Pool, task_pool
 from nram.search.kernel import judge
 from nram.search.look_up import have_tables
 from nram.search.structure import Structure, embed
-from nram.tasks import get_task
 from nram.tasks.base import Instance
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "modules"
@@ -44,17 +43,17 @@ HALVE = EXAMPLES / "halve.py"
 MIDDLE = EXAMPLES / "middle.py"
 
 
-def _emit_distance(to, x, y):
+def _emit_distance(b, x, y):
     """A choice inside of a sum inside of a choice."""
-    total = to.add(to.choose(to.less(x, y), to.sub(y, x), to.sub(x, y)), to.number(1))
-    return to.choose(to.equal(total, to.size), to.number(0), total)
+    total = b.add(b.choose(b.less(x, y), b.sub(y, x), b.sub(x, y)), b.number(1))
+    return b.choose(b.equal(total, b.size), b.number(0), total)
 
 
 OWN = (
-    Module("PRODUCT", ("x", "y"), lambda M, x, y: x * y % M, emit=lambda to, x, y: to.multiply(x, y)),
-    Module("QUOTIENT", ("x", "y"), lambda M, x, y: x // y if y else 0, emit=lambda to, x, y: to.divide(x, y)),
+    Module("PRODUCT", ("x", "y"), lambda M, x, y: x * y % M, emit=lambda b, x, y: b.multiply(x, y)),
+    Module("QUOTIENT", ("x", "y"), lambda M, x, y: x // y if y else 0, emit=lambda b, x, y: b.divide(x, y)),
     Module("FURTHER", ("x", "y"), lambda M, x, y: (abs(x - y) + 1) % M, emit=_emit_distance),
-    Module("LAST", (), lambda M: M - 1, emit=lambda to: to.sub(to.size, to.number(1))),
+    Module("LAST", (), lambda M: M - 1, emit=lambda b: b.sub(b.size, b.number(1))),
 )
 SILENT = tuple(Module(f"{module.name}-ONLY", module.arguments, module.integer) for module in OWN)
 """The same by their integer meaning alone."""
@@ -235,21 +234,21 @@ def test_a_loop_of_machine_code_with_a_module_of_ones_own_agrees():
 def test_a_program_that_cannot_be_emitted_runs_all_the_same_and_says_what_is_missing():
     program = from_text(call_once("PRODUCT-ONLY"))
     assert program.run([3, 2, 0, 0]).memory == [3, 2, 2, 0]
-    with pytest.raises(UsageError, match="PRODUCT-ONLY has no emitted form.*add emit=lambda to, x, y: ..."):
+    with pytest.raises(UsageError, match="PRODUCT-ONLY has no emitted form.*add emit=lambda builder, x, y: ..."):
         execute(program, [3, 2, 0, 0], engine="native")
 
 
 def test_emitted_code_never_leaves_the_memory_even_where_it_was_not_tried():
     # Wrong for one M alone, which no check on loading looks at.
-    wrong = Module("JUMP", ("x",), lambda M, x: x, emit=lambda to, x: _beyond(to, x))
+    wrong = Module("JUMP", ("x",), lambda M, x: x, emit=lambda b, x: _beyond(b, x))
     register_module(wrong)
     result = execute(from_text(call_once("JUMP")), [4, 0] + [0] * 98, engine="native")
     assert result.memory[2] == 0
 
 
-def _beyond(to, x):
-    hundred = to.number(100)
-    return to.choose(to.equal(to.size, hundred), hundred, x)
+def _beyond(b, x):
+    hundred = b.number(100)
+    return b.choose(b.equal(b.size, hundred), hundred, x)
 
 
 # ---- simplifying and drawing

@@ -12,9 +12,9 @@ import pytest
 
 from nram.cli import main
 from nram.errors import UsageError
-from nram.extensions import modules as own_modules
-from nram.extensions.modules import get_module
-from nram.modules import MODULES, select_modules
+from nram.extensions import get_module, select_modules
+from nram.extensions.modules import REGISTRY
+from nram.modules import MODULES
 from nram.programs import ProgramError, from_text
 from nram.training.settings import config_from_dict, config_to_dict, load_config
 
@@ -128,9 +128,9 @@ def installed(tmp_path, monkeypatch):
         (info / "entry_points.txt").write_text("[nram.modules]\n" + "\n".join(lines) + "\n")
 
     monkeypatch.syspath_prepend(tmp_path)
-    own_modules.entry_points.cache_clear()
+    REGISTRY.__dict__.pop("entry_points", None)
     yield install
-    own_modules.entry_points.cache_clear()
+    REGISTRY.__dict__.pop("entry_points", None)
 
 
 def test_a_module_of_an_installed_package_is_known_by_its_name(installed):
@@ -146,6 +146,6 @@ def test_packages_that_cannot_be_used_are_named_and_the_rest_is_listed(installed
     assert main(["modules", "--json"]) == 1
     told = capsys.readouterr()
     assert "HALVE" in [module["name"] for module in json.loads(told.out)]
-    assert "there is already a module INC: give that of the package halves_two another name" in told.err
-    assert "registers the module HALVE under the name 'THIRD'" in told.err
+    assert "there is already a module 'INC': give that of the package halves_two another name" in told.err
+    assert "registers the module 'HALVE' under the name 'THIRD'" in told.err
     assert "cannot be imported: RuntimeError: half done; mend or uninstall the package broken_two" in told.err

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nram.errors import UsageError
-from nram.extensions.modules import get_module
+from nram.extensions import get_module
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "modules"
 HALVE = EXAMPLES / "halve.py"
@@ -32,10 +32,10 @@ def written(**parts: str) -> str:
 @pytest.mark.parametrize(
     ("parts", "told"),
     [
-        ({"name": "'INC'"}, "there is already a module INC: give it another name"),
+        ({"name": "'INC'"}, "there is already a module 'INC': give that of"),
         ({"name": "'mine'"}, "name is 'mine': use one word of capital letters"),
         ({"arguments": "('x', 'y', 'z')"}, "it has 3 arguments: a module has at most 2, so make two modules of it"),
-        ({"arguments": "('x', 'x')"}, "name each by a letter"),
+        ({"arguments": "('x', 'x')"}, "give each a different letter"),
         ({"arguments": "'xy'"}, "arguments is 'xy': name them in a tuple"),
         ({"memory": "'reads'"}, "memory is 'reads': only READ and WRITE touch the memory, so leave it out"),
         ({"integer": "3"}, "integer is 3: make it a function"),
@@ -61,20 +61,20 @@ def written(**parts: str) -> str:
         ({"fuzzy": "lambda xp, M, x, y: x[:2]"}, "gives an array of shape (2,): give a vector of M numbers"),
         ({"fuzzy": "lambda xp, M, x, y: xp.no_such(x)"}, "mine.py, line 7: fuzzy fails: AttributeError"),
         (
-            {"emit": "lambda to, x, y: y"},
+            {"emit": "lambda b, x, y: y"},
             "mine.py, line 7: emit for MINE(0, 1) with M = 3 gives 1, and the integer meaning 0: mend one of them",
         ),
-        ({"emit": "lambda to, x, y: x + y"}, "mine.py, line 7: emit fails: TypeError: unsupported operand"),
-        ({"emit": "lambda to, x, y: to.sub(x, 0)"}, "to.sub is given 0: literals are written to.number(1)"),
-        ({"emit": "lambda to, x, y: to.sub(to.add(to.add(x, x), x), to.add(x, x))"}, "outside of -M..2M-1: bring"),
-        ({"emit": "lambda to, x, y: x if to.less(x, y) else x"}, "use to.choose(condition, yes, no)"),
-        ({"emit": "lambda to, x, y: to.choose(x, x, x)"}, "to choose by: compare by to.less or to.equal"),
+        ({"emit": "lambda b, x, y: x + y"}, "mine.py, line 7: emit fails: TypeError: unsupported operand"),
+        ({"emit": "lambda b, x, y: b.sub(x, 0)"}, "builder.sub is given 0: write literals as builder.number(1)"),
+        ({"emit": "lambda b, x, y: b.sub(b.add(b.add(x, x), x), b.add(x, x))"}, "outside of -M..2M-1: bring"),
+        ({"emit": "lambda b, x, y: x if b.less(x, y) else x"}, "use builder.choose(condition, yes, no)"),
+        ({"emit": "lambda b, x, y: b.choose(x, x, x)"}, "to choose by: compare by builder.less or builder.equal"),
         (
-            {"emit": "lambda to, x, y: to.choose(to.less(to.sub(x, y), x), x, x)"},
-            "to.less is given -1, and can do with numbers from 0 up alone",
+            {"emit": "lambda b, x, y: b.choose(b.less(b.sub(x, y), x), x, x)"},
+            "builder.less is given -1: it takes only numbers from 0 up",
         ),
-        ({"emit": "lambda to, x, y: to.read(x)"}, "it reads the memory, which only READ may do: leave to.read out"),
-        ({"emit": "lambda to, x, y: 0"}, "gives 0: give what a primitive of the builder gave"),
+        ({"emit": "lambda b, x, y: b.read(x)"}, "it reads the memory, which only READ may do: leave builder.read out"),
+        ({"emit": "lambda b, x, y: 0"}, "gives 0: give what a primitive of the builder gave"),
     ],
     ids=lambda part: next(iter(part)) if isinstance(part, dict) else "",
 )
@@ -84,12 +84,12 @@ def test_a_module_that_does_not_do_its_part_is_told_with_the_cure(file, parts, t
 
 def test_a_module_that_gives_now_this_now_that_is_refused(file):
     told = refusal(file(written(integer="lambda M, x, y: random.randrange(M)")))
-    assert "and then" in told and "let it depend on M and the arguments alone" in told
+    assert "and then" in told and "let it depend only on M and the arguments" in told
 
 
 def test_files_without_a_module_are_refused(file, tmp_path):
     assert "defines no MODULE: end it with MODULE = Module(name=..., ...)" in refusal(file("X = 1\n"))
-    assert "is a dict: make it one of nram.modules.Module" in refusal(file("MODULE = {}\n", "other.py"))
+    assert "is a dict: make it a nram.modules.Module" in refusal(file("MODULE = {}\n", "other.py"))
     assert "there is no file" in refusal(tmp_path / "none.py")
     assert "line 2: SyntaxError" in refusal(file("\nMODULE = = 1\n", "broken.py"))
 

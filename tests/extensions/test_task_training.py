@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from nram.tasks import get_task
+from nram.extensions import get_task
 from nram.training.config import StageConfig, TrainConfig
 from nram.training.population import mapped
 from nram.training.settings import config_from_dict, config_to_dict, load_config

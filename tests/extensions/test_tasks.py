@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from nram import tasks
 from nram.cli import main
 from nram.errors import UsageError
+from nram.extensions import get_task, register_task, task_names
 from nram.extensions import task_checks as checks
-from nram.extensions import tasks as own
+from nram.extensions.tasks import REGISTRY
 from nram.programs.library import load_program
-from nram.tasks import Task, find_tasks, get_task, register_task, task_names
+from nram.tasks import Task
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "tasks" / "maximum.py"
 TEXT = EXAMPLE.read_text()
@@ -118,7 +118,7 @@ def test_loading_and_sampling_leave_jax_alone():
         ("def f():\n    return 1 / 0\n\nf()\n", ", line 2: ZeroDivisionError: division by zero"),
         ("import sys\nsys.exit('stop')\n", ", line 2: SystemExit: stop"),
         ("x = 1\n", " defines no TASK: end it with TASK = Task("),
-        ("TASK = 'maximum'\n", " is a str: make it one of nram.tasks.Task"),
+        ("TASK = 'maximum'\n", " is a str: make it a nram.tasks.Task"),
         ("from nram.tasks import Task\nTASK = Task(name='a')\n", ", line 2: TypeError: "),
     ],
 )
@@ -232,8 +232,7 @@ def test_what_goes_wrong_only_far_out_is_told_when_it_does(file):
         task.sample(500, 1, seed=0)
 
 
-def test_registering_checks_as_well(monkeypatch):
-    monkeypatch.setattr(tasks, "_tasks", dict(tasks._tasks))
+def test_registering_checks_as_well():
     copy = get_task("copy")
     wrong: Any = lambda memory: (list(memory), [])  # noqa: E731
     with pytest.raises(UsageError, match="the task 'mine': oracle.* names no output cell"):
@@ -302,8 +301,8 @@ def installed(tmp_path, monkeypatch):
         (info / "entry_points.txt").write_text("[nram.tasks]\n" + "\n".join(lines) + "\n")
 
     def forget() -> None:
-        own.entry_points.cache_clear()
-        own.load_entry_point.cache_clear()
+        REGISTRY.__dict__.pop("entry_points", None)
+        REGISTRY.from_packages.clear()
 
     monkeypatch.syspath_prepend(tmp_path)
     forget()
@@ -323,7 +322,7 @@ def test_a_task_of_an_installed_package_has_its_name_everywhere(installed, capsy
 def test_packages_that_cannot_be_used_are_named_and_the_rest_is_listed(installed, capsys):
     installed("maxima_two", TEXT, {"maximum": "maxima_two:TASK", "copy": "maxima_two:TASK", "least": "maxima_two:TASK"})
     installed("broken_one", "raise RuntimeError('half done')\n", {"half": "broken_one:TASK"})
-    found, problems = find_tasks()
+    found, problems = REGISTRY.load_all()
     assert [task.name for task in found][-1] == "maximum" and len(found) == 11
     told = "\n".join(problems)
     assert "there is already a task 'copy': give that of the package maxima_two another name" in told

@@ -8,13 +8,14 @@ import pytest
 from llvmlite import ir
 from support.xla_frame import GUARD, OTHER_QUESTIONS, PATTERN, Buffer, Frame, Table, answer_of, handler
 
+from nram.extensions import select_modules
 from nram.machine.kernels.common.vector_math import exponential, hyperbolic_tangent, logarithm, logistic
 from nram.machine.kernels.cpu import compiled, kernel
 from nram.machine.kernels.cpu.choice import NoKernel, kernel_shape, make
 from nram.machine.kernels.cpu.lanes import POINTER, VOID, Lanes
 from nram.machine.kernels.cpu.shape import KernelShape
 from nram.machine.wiring import Wiring
-from nram.modules import Module, select_modules
+from nram.modules import Module
 
 SETTINGS = {"hidden": 4, "states": 2, "size": 5, "steps": 3, "batch": 7, "renormalising": True, "loss": "expected"}
 

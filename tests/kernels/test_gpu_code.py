@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from support.xla_frame import GUARD, OTHER_QUESTIONS, PATTERN, Buffer, Frame, Table, answer_of, handler
 
+from nram.extensions import select_modules
 from nram.machine.kernels.cpu import kernel
 from nram.machine.kernels.cpu.choice import NoKernel
 from nram.machine.kernels.cpu.compiled import loaded, object_code_of, understood
@@ -19,7 +20,7 @@ from nram.machine.kernels.gpu.kernel import ENTRY, build_host_kernel, launches, 
 from nram.machine.kernels.gpu.launch import HANDLER, build_handler
 from nram.machine.kernels.gpu.shape import SHARED_BYTES, WarpShape
 from nram.machine.wiring import Wiring
-from nram.modules import MODULE_NAMES, Module, select_modules
+from nram.modules import MODULE_NAMES, Module
 
 SETTINGS: dict[str, Any] = {
     "hidden": 4,

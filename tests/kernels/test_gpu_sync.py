@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 from llvmlite import ir
 
+from nram.extensions import select_modules
 from nram.machine.kernels.gpu.choice import warp_shape
 from nram.machine.kernels.gpu.frame import Frame, Tables, buffer_shapes
 from nram.machine.kernels.gpu.host import HostWarps
 from nram.machine.kernels.gpu.kernel import run_example
 from nram.machine.kernels.gpu.warps import I32, VOID
 from nram.machine.wiring import Wiring
-from nram.modules import MODULE_NAMES, select_modules
+from nram.modules import MODULE_NAMES
 
 POINTER = ir.PointerType()
 

@@ -7,9 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from nram.extensions import select_modules
 from nram.machine.circuit import run_circuit
 from nram.machine.wiring import Wiring
-from nram.modules import MODULE_NAMES, select_modules
+from nram.modules import MODULE_NAMES
 
 CASES = 20
 PAPER = Wiring(3, select_modules(MODULE_NAMES))

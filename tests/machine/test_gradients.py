@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 from jax.flatten_util import ravel_pytree
 
+from nram.extensions import select_modules
 from nram.machine import ControllerKind, Options, Wiring, run_soft
-from nram.modules import MODULE_NAMES, select_modules
+from nram.modules import MODULE_NAMES
 
 EPSILON = 1e-6
 EXAMPLES = 3

@@ -8,9 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from nram.extensions import select_modules
 from nram.machine import Wiring, hard_step, init_controller, run_hard
 from nram.machine.hard import HardState
-from nram.modules import MODULE_NAMES, select_modules
+from nram.modules import MODULE_NAMES
 
 CLOSE = 1e-4  # decisions closer than this may fall either way in float32: such cases are left out
 

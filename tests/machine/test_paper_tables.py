@@ -9,11 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from nram.extensions import select_modules
 from nram.machine import Options, Wiring, hard_step, init_controller, run_hard, run_soft, soft_step
 from nram.machine.controllers import Decision
 from nram.machine.hard import HardState
 from nram.machine.soft import start_soft
-from nram.modules import MODULE_NAMES, select_modules
+from nram.modules import MODULE_NAMES
 
 SHARP = 1e4
 

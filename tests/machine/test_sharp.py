@@ -4,8 +4,9 @@ import jax
 import numpy as np
 import pytest
 
+from nram.extensions import select_modules
 from nram.machine import Wiring, run_hard, run_soft
-from nram.modules import MODULE_NAMES, select_modules
+from nram.modules import MODULE_NAMES
 
 CASES = 100
 STEPS = 8

@@ -8,10 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from nram.extensions import select_modules
 from nram.machine import Options, Wiring, run_soft, soft_step
 from nram.machine.controllers import Decision
 from nram.machine.soft import SoftState, start_soft
-from nram.modules import MODULE_NAMES, select_modules
+from nram.modules import MODULE_NAMES
 
 KINDS = ["mlp", "lstm", "automaton"]
 WIRING = Wiring(3, select_modules(MODULE_NAMES))

@@ -7,9 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from nram.extensions import select_modules
 from nram.machine import Wiring, init_controller
 from nram.machine.distributions import choose
-from nram.modules import MODULE_NAMES, select_modules
+from nram.modules import MODULE_NAMES
 
 KINDS = ["mlp", "lstm", "automaton"]
 HIDDEN, STATES = 8, 3  # of the random controllers

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from nram.errors import UsageError
+from nram.extensions import get_task, select_modules
 from nram.machine import Wiring, hard_step, run_soft
 from nram.machine.hard import HardState
-from nram.modules import select_modules
 from nram.pictures.soft_traces import (
     SoftTrace,
     draw_soft_trace,
@@ -21,7 +21,6 @@ from nram.pictures.soft_traces import (
     soft_trace_to_text,
     value_in_words,
 )
-from nram.tasks import get_task
 
 WIRING = Wiring(3, select_modules(("READ", "ONE", "INC", "ADD", "LESS-THAN", "WRITE")))
 STEPS = 6

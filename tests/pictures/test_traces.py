@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from nram.errors import NramError, UsageError
+from nram.extensions import get_task
 from nram.pictures.heatmaps import draw_heatmap
 from nram.pictures.trace_html import trace_to_html
 from nram.pictures.trace_records import MAX_STEPS
 from nram.pictures.traces import Trace, record_trace, trace_to_json, trace_to_latex, trace_to_text
 from nram.programs import Ending, Program, Step, from_text, trace
-from nram.tasks import get_task
 
 PAPER_MEMORY = [6, 2, 10, 6, 8, 9, 0, 0, 0, 0, 0, 0]
 HOSTILE = """</title><script>alert("x")</script> & $\\frac{$ % #_{}~^\\"""

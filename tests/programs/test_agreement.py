@@ -17,14 +17,14 @@ import pytest
 from support.table_controller import TableController, table_controller
 
 from nram.errors import UsageError
+from nram.extensions import get_task, select_modules
 from nram.machine import Wiring, run_hard, run_soft, soft_step
 from nram.machine.soft import Options, start_soft
-from nram.modules import MODULE_NAMES, select_modules
+from nram.modules import MODULE_NAMES
 from nram.programs import Ending, Program, execute, from_text, interpret
 from nram.programs.extract.table import extract_table
 from nram.programs.library import ZooEntry, zoo_entries, zoo_weights
 from nram.programs.simplify import simplify
-from nram.tasks import get_task
 
 SCALE = int(os.environ.get("NRAM_TEST_SCALE", "1"))
 PAPER = select_modules(MODULE_NAMES)

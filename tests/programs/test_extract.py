@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from nram.errors import UsageError
+from nram.extensions import select_modules
 from nram.machine import Wiring, run_hard
-from nram.modules import MODULE_NAMES, select_modules
+from nram.modules import MODULE_NAMES
 from nram.programs import Output, Register, interpret
 from nram.programs.extract.table import extract_table, row_of
 

@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 
 from nram.errors import NramError, UsageError
+from nram.extensions import get_task, select_modules
 from nram.limits import StepLimit
 from nram.machine import Wiring, run_hard
 from nram.machine.controllers import LSTM, Dense
-from nram.modules import MODULE_NAMES, select_modules
+from nram.modules import MODULE_NAMES
 from nram.programs import interpret
 from nram.programs.extract.lstm import extract_lstm
 from nram.programs.extract.lstm_runs import Recorder
 from nram.programs.simplify import simplify
-from nram.tasks import get_task
 from nram.tasks.base import Task
 
 WIRING = Wiring(2, select_modules(["READ", "ZERO", "INC", "INC", "MAX", "WRITE"]))

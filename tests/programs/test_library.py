@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import nram
+from nram.extensions import get_task, task_names
 from nram.programs import Program, execute
 from nram.programs.ir import ORIGINS
 from nram.programs.library import ZooEntry, find_entry, load_program, zoo_entries, zoo_weights
-from nram.tasks import get_task, task_names
 
 ENTRIES = zoo_entries()
 EASY = ("access", "increment", "copy", "reverse", "swap")

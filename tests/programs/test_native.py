@@ -12,12 +12,12 @@ from random import Random
 import numpy as np
 import pytest
 
+from nram.extensions import get_task
 from nram.modules import MODULE_NAMES, PAPER_MODULES
 from nram.programs import Constant, Operation, Output, Program, Register, Row, Value, from_text, read_program
 from nram.programs.interpret import Machine, interpret
 from nram.programs.memory import LARGEST_SIZE
 from nram.programs.native.jit import compiled
-from nram.tasks import get_task
 
 WRITTEN = Path(__file__).parents[2] / "benchmarks" / "native"
 

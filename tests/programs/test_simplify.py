@@ -11,6 +11,7 @@ import pytest
 import z3
 
 from nram.errors import UsageError
+from nram.extensions import get_task
 from nram.modules import PAPER_MODULES
 from nram.programs import Evidence, Program, from_text, interpret
 from nram.programs.ir import MODULES
@@ -20,7 +21,6 @@ from nram.programs.simplify.facts import output_mask
 from nram.programs.simplify.rules import RULES, Pattern, Rule
 from nram.programs.simplify.specialise import specialise
 from nram.programs.text import table_to_text
-from nram.tasks import get_task
 
 PLAIN_MODULES = [module for module in PAPER_MODULES if module.memory == "nothing"]
 

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from nram.errors import UsageError
+from nram.extensions import get_task, task_names
 from nram.limits import StepLimit
 from nram.programs import Program, from_text, interpret, read_program, to_text
 from nram.programs.files import from_json, to_json
 from nram.programs.verify import Report, verify
-from nram.tasks import get_task, task_names
 from nram.tasks.base import SymbolicCase, Term
 
 HERE = Path(__file__).parent

@@ -13,13 +13,14 @@ from typing import Any
 import pytest
 import z3
 
+from nram.extensions import get_task, task_names
 from nram.limits import StepLimit
 from nram.programs import Program, from_text, interpret, read_program, to_text
 from nram.programs.verify import verify
 from nram.programs.verify.machine import Facts
 from nram.programs.verify.symbolic import Outcome, prove
 from nram.programs.verify.verification import verification
-from nram.tasks import Task, get_task, task_names
+from nram.tasks import Task
 from nram.tasks.base import SymbolicCase, Term
 
 HERE = Path(__file__).parent

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from nram import load_program
+from nram.extensions import get_task
 from nram.limits import LIMIT_NAMES, StepLimit
 from nram.programs import from_text, interpret
 from nram.reproduction.measuring import (
@@ -15,7 +16,7 @@ from nram.reproduction.measuring import (
     program_outputs,
     run_beyond,
 )
-from nram.tasks import TracedInstance, get_task
+from nram.tasks import TracedInstance
 
 
 def by_hand() -> Instances:

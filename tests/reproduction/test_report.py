@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from nram.extensions import get_task, task_names
 from nram.limits import LIMIT_NAMES
 from nram.programs.library import find_entry
 from nram.reproduction.examining import Examined, Pair, Plan, Row
@@ -21,7 +22,6 @@ from nram.reproduction.report import (
     to_json,
     to_markdown,
 )
-from nram.tasks import get_task, task_names
 
 PLAN = Plan(count=100, at=50)
 

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from nram.bench.search import live_code, visited_rows
+from nram.extensions import get_task
 from nram.programs import interpret
 from nram.programs.library import zoo_entries
 from nram.search.instances import Blocks, Pool, task_pool
 from nram.search.kernel import LOOK_UP, NOT_HALTING, ROW_LENGTH, judge, random_genes, run_chain
 from nram.search.lanes import LANES
 from nram.search.structure import Structure, embed
-from nram.tasks import get_task
 from nram.tasks.base import Instance
 
 STRUCTURES = (Structure(1), Structure(2), Structure(3, 2), Structure(2, 1, states=3), Structure(4, 3))

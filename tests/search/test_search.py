@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from nram.errors import NramError, UsageError
+from nram.extensions import get_task
 from nram.programs import interpret, read_program
 from nram.search import engine, find_program
 from nram.search.engine import Search, SearchState
@@ -18,7 +19,6 @@ from nram.search.instances import Pool, read_examples, task_pool
 from nram.search.schedule import STRUCTURES, begins_anew, round_of_chains
 from nram.search.state import Question, load_state, save_state
 from nram.search.structure import Structure
-from nram.tasks import get_task
 from nram.tasks.base import Instance
 
 ACCESS = get_task("access")

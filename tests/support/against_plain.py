@@ -8,9 +8,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from nram.extensions import select_modules
 from nram.machine import Options, Wiring
 from nram.machine.kernels.common.outcomes import Batch, outcomes_and_gradient
-from nram.modules import select_modules
 from nram.tasks.base import TracedInstance
 from nram.training.loss import soft_outcome
 

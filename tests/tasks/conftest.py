@@ -7,7 +7,8 @@ from functools import cache
 
 import pytest
 
-from nram.tasks import Instance, get_task
+from nram.extensions import get_task
+from nram.tasks import Instance
 
 CHUNK = 1000
 TracedBatch = Callable[..., list[tuple[int, Instance]]]

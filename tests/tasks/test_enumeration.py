@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from nram.tasks import Task, get_task, task_names
+from nram.extensions import get_task, task_names
+from nram.tasks import Task
 
 # Sizes with few enough inputs to look at all of them, and how many there are, counted by hand.
 SIZES = [

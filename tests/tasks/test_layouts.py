@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 import pytest
 
-from nram.tasks import Instance, get_task, task_names
+from nram.extensions import get_task, task_names
+from nram.tasks import Instance
 
 ALL_TASKS = task_names()
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from nram.tasks import get_task, task_names
+from nram.extensions import get_task, task_names
 
 Memories = Callable[[str, int, int, int], list[list[int]]]
 

@@ -8,8 +8,8 @@ import jax
 import numpy as np
 import pytest
 
+from nram.extensions import select_modules
 from nram.machine import Wiring
-from nram.modules import select_modules
 from nram.training.config import CullConfig, MachineConfig, StageConfig, TrainConfig, problems_of
 from nram.training.culling import Fit, compile_fit, cull
 from nram.training.evaluation import Score

@@ -5,9 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from nram.extensions import get_task, select_modules
 from nram.machine import Options, Wiring, init_controller, run_soft
-from nram.modules import MODULE_NAMES, select_modules
-from nram.tasks import get_task
+from nram.modules import MODULE_NAMES
 from nram.tasks.base import TracedInstance
 from nram.training.loss import compare, soft_outcome
 

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from nram.errors import UsageError
-from nram.tasks import get_task, task_names
+from nram.extensions import get_task, task_names
 from nram.training.config import HyperConfig, StageConfig, TrainConfig, problems_of
 from nram.training.ranges import Range
 from nram.training.settings import config_from_dict, config_to_dict, load_config, setting_names

@@ -17,6 +17,7 @@ import numpy as np
 from llvmlite import binding
 
 from nram.errors import NramError
+from nram.extensions import get_task
 from nram.programs.files import read_program
 from nram.programs.interpret import interpret
 from nram.programs.ir import Program
@@ -24,7 +25,6 @@ from nram.programs.library import zoo_entries
 from nram.programs.memory import default_max_steps
 from nram.programs.native.jit import Job, compiled
 from nram.programs.text import from_text
-from nram.tasks import get_task
 
 HAND_WRITTEN = Path(__file__).parents[3] / "benchmarks" / "native"  # in a checkout, not in a wheel
 SCALAR = ("-O2", "-fno-tree-vectorize", "-fno-tree-slp-vectorize", "-fno-tree-loop-distribute-patterns")

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from llvmlite import binding
 
+from nram.extensions import get_task
 from nram.programs.interpret import interpret
 from nram.programs.ir import Program
 from nram.programs.native.jit import CompiledProgram
@@ -25,7 +26,6 @@ from nram.programs.simplify.specialise import visited_situations
 from nram.search.instances import Pool, task_pool
 from nram.search.kernel import NOT_HALTING, _mutate, compile_row, judge, random_genes, run_chain
 from nram.search.structure import Structure
-from nram.tasks import get_task
 from nram.tasks.base import Instance
 
 HOT, COLD, LENGTH_COST = 0.3, 0.1, 0.03

@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from nram.bench.shape import StepShape
+from nram.extensions import get_task
 from nram.runtime import Device
-from nram.tasks import get_task
 from nram.training.config import MachineConfig, StageConfig, TrainConfig
 from nram.training.kernels import PLAIN, Kernel, kernel_of
 from nram.training.member import batch_outcomes

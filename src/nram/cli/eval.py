@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from nram.tasks import get_task
+    from nram.extensions import get_task
     from nram.training.run_folder import RunFolder
 
     folder = RunFolder.open(arguments.path)
@@ -105,9 +105,9 @@ def _judge(arguments, folder, controller) -> int:
 def _solve(arguments, config, controller) -> int:
     import jax.numpy as jnp
 
+    from nram.extensions import get_task
     from nram.limits import wrong_cells
     from nram.machine import run_hard
-    from nram.tasks import get_task
     from nram.training.member import wiring_of
 
     task = get_task(config.task)

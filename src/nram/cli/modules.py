@@ -7,8 +7,8 @@ import sys
 from typing import Any
 
 from nram.cli.output import print_json, table
-from nram.extensions.modules import find_modules, get_module, source_of
-from nram.extensions.tables import EquationTwo, table_of
+from nram.extensions.modules import REGISTRY, get_module, source_of
+from nram.module_tables import EquationTwo, table_of
 from nram.modules import Module
 
 SHOWN_SIZE = 7  # the M of the values that are shown of a module of one's own
@@ -23,8 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-
-    modules, problems = ([get_module(name) for name in arguments.modules], []) if arguments.modules else find_modules()
+    modules, problems = [get_module(name) for name in arguments.modules], []
+    if not arguments.modules:
+        modules, problems = REGISTRY.load_all()
     for problem in problems:
         print(f"nram modules: {problem}", file=sys.stderr)
     status = 1 if problems else 0

@@ -4,7 +4,7 @@ import argparse
 
 from nram.cli.arguments import natural, positive
 from nram.cli.output import print_json
-from nram.tasks import get_task
+from nram.extensions import get_task
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

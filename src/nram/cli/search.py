@@ -124,8 +124,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _structures(arguments) -> tuple[tuple[Structure, ...], tuple | None]:
     """The structures to look at, and the place to begin in a repair."""
-    from nram.extensions.modules import words_of
-    from nram.modules import MODULE_NAMES, select_modules
+    from nram.extensions import select_modules
+    from nram.extensions.modules import split_names
+    from nram.modules import MODULE_NAMES
     from nram.programs.ir import CONSTANTS
     from nram.search.schedule import CHAINS_OF_ONE_STRUCTURE, STRUCTURES
     from nram.search.structure import Structure, embed
@@ -138,7 +139,7 @@ def _structures(arguments) -> tuple[tuple[Structure, ...], tuple | None]:
         return (structure,) * CHAINS_OF_ONE_STRUCTURE, (program.fingerprint, (structure, genes))
     modules = MODULE_NAMES
     if arguments.modules is not None:
-        modules = tuple(module.name for module in select_modules(words_of(arguments.modules)))
+        modules = tuple(module.name for module in select_modules(split_names(arguments.modules)))
         if all(name in CONSTANTS for name in modules):
             raise UsageError(f"--modules {arguments.modules} names constants alone, which are always there: add others")
     given = (arguments.registers, arguments.repeats, arguments.states)

@@ -8,11 +8,11 @@ from pathlib import Path
 from nram.cli.output import print_json
 from nram.cli.program_argument import add_modules, add_program, program_of
 from nram.errors import UsageError
+from nram.extensions import get_task
 from nram.programs.files import save_program, to_json
 from nram.programs.simplify import simplify, size_of
 from nram.programs.simplify.specialise import specialise
 from nram.programs.text import table_to_text
-from nram.tasks import get_task
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

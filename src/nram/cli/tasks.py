@@ -6,7 +6,8 @@ import argparse
 import sys
 
 from nram.cli.output import print_json, table
-from nram.tasks import Task, find_tasks, get_task
+from nram.extensions.tasks import REGISTRY, get_task
+from nram.tasks import Task
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,8 +19,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-
-    tasks, problems = ([get_task(name) for name in arguments.tasks], []) if arguments.tasks else find_tasks()
+    tasks, problems = [get_task(name) for name in arguments.tasks], []
+    if not arguments.tasks:
+        tasks, problems = REGISTRY.load_all()
     for problem in problems:
         print(f"nram tasks: {problem}", file=sys.stderr)
     status = 1 if problems else 0

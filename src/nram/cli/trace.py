@@ -15,13 +15,13 @@ from nram.cli.output import print_json
 from nram.cli.program_argument import add_modules, add_program, program_of
 from nram.cli.run import limit_in_words
 from nram.errors import UsageError
+from nram.extensions import get_task
 from nram.files import write_atomically
 from nram.pictures.trace_html import trace_to_html
 from nram.pictures.traces import record_trace, trace_to_json, trace_to_latex, trace_to_text
 from nram.programs.library import find_entry, task_of, zoo_weights
 from nram.programs.memory import prepare_memory
 from nram.runtime import prepare_devices
-from nram.tasks import get_task
 from nram.training.run_folder import RunFolder, load_weights, read_config
 
 if TYPE_CHECKING:

@@ -1,1 +1,23 @@
-"""User-defined tasks and modules: loaded from Python files or from entry points of other packages, and checked."""
+"""Tasks and modules by name, with user-defined ones: loaded from Python files or from installed packages, and checked.
+
+Importing this package imports neither NumPy nor JAX.
+"""
+
+from nram.extensions.loading import lasting_name
+from nram.extensions.module_checks import digest_of
+from nram.extensions.modules import find_module, get_module, module_names, register_module, select_modules
+from nram.extensions.tasks import get_task, is_task_file, register_task, task_names
+
+__all__ = [
+    "digest_of",
+    "find_module",
+    "get_module",
+    "get_task",
+    "is_task_file",
+    "lasting_name",
+    "module_names",
+    "register_module",
+    "register_task",
+    "select_modules",
+    "task_names",
+]

@@ -1,4 +1,4 @@
-"""What can be wrong with a module that somebody wrote: each problem in a sentence that ends with its cure."""
+"""Checks of user-defined modules. Each problem is a sentence that ends with its cure."""
 
 from __future__ import annotations
 
@@ -11,62 +11,58 @@ from operator import index
 from random import Random
 from typing import Any
 
-from nram.extensions.builders import MisuseError, Number, Suspicious
+from nram.extensions.checking_builder import CheckingBuilder, MisuseError, Number
 from nram.extensions.loading import calling, refuse, short
-from nram.extensions.tables import EquationTwo
+from nram.module_tables import EquationTwo
 from nram.modules import Module, NotEmitted
 
-SIZES = (*range(3, 17), 33, 70)  # M whose arguments are all tried
-FAR, FAR_TRIED = 3000, 60  # an M of which so many arguments are tried
+SIZES = (*range(3, 17), 33, 70)  # for these M, all arguments are tried
+FAR, FAR_TRIED = 3000, 60  # for this large M, so many random arguments are tried
 FUZZY_SIZES = (3, 4, 7, 10)
 TOLERANCE = 1e-9
 MOST_ARGUMENTS = 2
 
 
 def field_problems(module: Module) -> list[str]:
-    """What is wrong with the words of a module and the kinds of its functions."""
-    problems = []
-
-    def need(condition: bool, message: str) -> None:
-        if not condition:
-            problems.append(message)
-
-    need(
-        isinstance(module.name, str) and re.fullmatch(r"[A-Z][A-Z0-9_-]{0,39}", module.name) is not None,
-        f"name is {short(module.name)}: use one word of capital letters, digits, - and _",
-    )
+    """What is wrong with the fields of a module, without calling its functions."""
     letters = module.arguments
-    if isinstance(letters, tuple) and all(isinstance(letter, str) for letter in letters):
-        need(
-            len(letters) <= MOST_ARGUMENTS,
-            f"it has {len(letters)} arguments: a module has at most {MOST_ARGUMENTS}, so make two modules of it",
-        )
-        need(
-            all(re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,7}", letter) for letter in letters)
-            and len(set(letters)) == len(letters),
-            f"arguments is {short(letters)}: name each by a letter or a short word of its own",
-        )
-    else:
-        problems.append(f'arguments is {short(letters)}: name them in a tuple, as ("x", "y"), ("x",) or ()')
-    need(
-        module.memory == "nothing",
-        f"memory is {short(module.memory)}: only READ and WRITE touch the memory, so leave it out",
-    )
-    for what in ("integer", "fuzzy", "emit"):
-        optional = "" if what == "integer" else ", or leave it out"
-        need(callable(getattr(module, what)), f"{what} is {short(getattr(module, what))}: make it a function{optional}")
-    need(
-        isinstance(module.meaning, str) and (module.meaning == "" or module.meaning.isprintable()),
-        f"meaning is {short(module.meaning)}: say it in one line of words",
-    )
-    return problems
+    count = len(letters) if isinstance(letters, tuple) else 0
+    named = isinstance(letters, tuple) and all(isinstance(letter, str) for letter in letters)
+    requirements = [
+        (
+            isinstance(module.name, str) and re.fullmatch(r"[A-Z][A-Z0-9_-]{0,39}", module.name),
+            f"name is {short(module.name)}: use one word of capital letters, digits, - and _",
+        ),
+        (named, f'arguments is {short(letters)}: name them in a tuple, as ("x", "y"), ("x",) or ()'),
+        (
+            count <= MOST_ARGUMENTS,
+            f"it has {count} arguments: a module has at most {MOST_ARGUMENTS}, so make two modules of it",
+        ),
+        (
+            not named
+            or (len(set(letters)) == count and all(re.fullmatch(r"[A-Za-z]\w{0,7}", one, re.A) for one in letters)),
+            f"arguments is {short(letters)}: give each a different letter or short word",
+        ),
+        (
+            module.memory == "nothing",
+            f"memory is {short(module.memory)}: only READ and WRITE touch the memory, so leave it out",
+        ),
+        (callable(module.integer), f"integer is {short(module.integer)}: make it a function"),
+        (callable(module.fuzzy), f"fuzzy is {short(module.fuzzy)}: make it a function, or leave it out"),
+        (callable(module.emit), f"emit is {short(module.emit)}: make it a function, or leave it out"),
+        (
+            isinstance(module.meaning, str) and (module.meaning == "" or module.meaning.isprintable()),
+            f"meaning is {short(module.meaning)}: say it in one line of words",
+        ),
+    ]
+    return [problem for holds, problem in requirements if not holds]
 
 
-# ---- one answer of each function
+# ---- checks of single calls
 
 
-def watched_integer(module: Module, shown: str, file: str | None) -> Callable[..., int]:
-    """The integer meaning, which tells what is wrong with it at every call."""
+def checked_integer(module: Module, shown: str, file: str | None) -> Callable[..., int]:
+    """The integer meaning with a check of every result."""
     where = _line_of(module.integer, shown, file)
 
     def integer(size: int, *arguments: int) -> int:
@@ -77,7 +73,7 @@ def watched_integer(module: Module, shown: str, file: str | None) -> Callable[..
             with calling(what, shown, file, "give a number for all arguments from 0 to M-1"):
                 raise
         try:
-            number = index(value)  # truth values and NumPy's integers are welcome
+            number = index(value)  # accepts truth values and NumPy's integers
         except TypeError:
             what = call(module, size, arguments)
             refuse([f"{what} gives {short(value)}: give a whole number, by // or int(...)"], where)
@@ -90,11 +86,14 @@ def watched_integer(module: Module, shown: str, file: str | None) -> Callable[..
     return integer
 
 
-def watched_emit(module: Module) -> Callable[..., Any]:
-    """The emitted meaning, kept within 0..M-1: on sizes where nobody tried it, too, code must not leave the memory."""
+def kept_within(module: Module) -> Callable[..., Any]:
+    """The emitted meaning with its output kept within 0..M-1.
+
+    The checks try only some sizes, and machine code must not leave the memory on any.
+    """
     if not module.emits:
         return NotEmitted(module.name, module.arguments)
-    return lambda to, *arguments: to.within(module.emit(to, *arguments))
+    return lambda builder, *arguments: builder.within(module.emit(builder, *arguments))
 
 
 def call(module: Module, size: int, arguments: tuple[int, ...]) -> str:
@@ -103,19 +102,19 @@ def call(module: Module, size: int, arguments: tuple[int, ...]) -> str:
 
 
 def _line_of(function: Any, shown: str, file: str | None) -> str:
-    """Where a function begins, if that is in this file."""
+    """The line on which a function begins, if it is in this file."""
     code = getattr(function, "__code__", None)
     return f"{shown}, line {code.co_firstlineno}" if code is not None and code.co_filename == file else shown
 
 
-# ---- what shows only over several calls
+# ---- checks over several calls
 
 
 def check_behaviour(module: Module, integer: Callable[..., int], shown: str, file: str | None) -> None:
-    """UsageError with the first thing that is wrong with the functions of a module. `integer` is its watched one."""
+    """UsageError with the first problem of the functions of a module. `integer` is the checked integer meaning."""
     refuse([*islice(_integer_problems(module, integer), 1)], _line_of(module.integer, shown, file))
     if not isinstance(module.fuzzy, EquationTwo):
-        with calling("fuzzy", shown, file, "it must do with the functions of NumPy that JAX has too"):
+        with calling("fuzzy", shown, file, "use only functions of NumPy that JAX has too"):
             problems = [*islice(_fuzzy_problems(module, integer), 1)]
         refuse(problems, _line_of(module.fuzzy, shown, file))
     if module.emits:
@@ -146,8 +145,8 @@ def _integer_problems(module: Module, integer: Callable[..., int]) -> Iterator[s
         again = integer(size, *arguments)
         if again != before:
             yield (
-                f"{call(module, size, arguments)} gives {before} and then {again}: let it depend on M and the "
-                "arguments alone"
+                f"{call(module, size, arguments)} gives {before} and then {again}: let it depend only on M and the "
+                "arguments"
             )
 
 
@@ -177,7 +176,7 @@ def _emit_problems(module: Module, integer: Callable[..., int]) -> Iterator[str]
     for size, arguments in _tried(module):
         what = f"emit for {call(module, size, arguments)}"
         try:
-            found = module.emit(Suspicious(size), *map(Number, arguments))
+            found = module.emit(CheckingBuilder(size), *map(Number, arguments))
         except MisuseError as problem:
             yield f"{what}: {problem}"
             return
@@ -189,11 +188,14 @@ def _emit_problems(module: Module, integer: Callable[..., int]) -> Iterator[str]
             yield f"{what} gives {found.value}, and the integer meaning {expected}: mend one of them, or leave emit out"
 
 
-# ---- what a module means, in short
+# ---- digests
 
 
 @cache
 def digest_of(module: Module) -> str:
-    """Of what a module does, not of how it is written: equal for modules that agree on all arguments of many M."""
-    said = [module.integer(size, *arguments) for size, arguments in _all_arguments(module)]
-    return sha256(repr((module.name, module.arity, said)).encode()).hexdigest()[:16]
+    """A digest of what a module computes, however it is written.
+
+    Modules that agree on all arguments of many M have the same one.
+    """
+    outputs = [module.integer(size, *arguments) for size, arguments in _all_arguments(module)]
+    return sha256(repr((module.name, module.arity, outputs)).encode()).hexdigest()[:16]

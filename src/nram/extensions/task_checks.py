@@ -1,4 +1,4 @@
-"""What can be wrong with a task that somebody wrote: each problem in a sentence that ends with its cure."""
+"""Checks of user-defined tasks. Each problem is a sentence that ends with its cure."""
 
 from __future__ import annotations
 
@@ -12,72 +12,67 @@ from nram.extensions.loading import refuse, short
 from nram.limits import StepLimit
 from nram.tasks.base import SymbolicCase, Task, Term
 
-SIZES_TRIED = (0, 1, 2, 3, 5, 9, 40)  # beyond the smallest complexity
-DRAWN = 4  # of each complexity and memory size
-LISTED = 5_000  # inputs of `legal_inputs` that are looked at
-FAR = 1_000  # the least memory is looked at as far as here
-
-_FUNCTIONS = ("least_memory", "sample_input", "oracle", "scored_cells")
-_OPTIONAL_FUNCTIONS = ("sample_traced", "legal_inputs", "symbolic")
+SIZES_TRIED = (0, 1, 2, 3, 5, 9, 40)  # added to the smallest complexity
+DRAWN = 4  # instances of each complexity and memory size
+LISTED = 5_000  # at most so many inputs of `legal_inputs` are checked
+FAR = 1_000  # the least memory is checked for so many complexities
 
 
-# ---- the parts of a task, without calling them
+# ---- the fields of a task, without calling its functions
 
 
 def field_problems(task: Task) -> list[str]:
     """What is wrong with the words and numbers of a task."""
-    problems = []
-
-    def need(condition: bool, message: str) -> None:
-        if not condition:
-            problems.append(message)
-
-    need(
-        isinstance(task.name, str) and re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", task.name) is not None,
-        f"name is {short(task.name)}: use one word of letters, digits, - and _",
-    )
-    for what, text in (("summary", task.summary), ("layout", task.layout)):
-        need(
-            isinstance(text, str) and bool(text.strip()) and text.isprintable(),
-            f"{what} is {short(text)}: say it in one line of words",
-        )
-    least = task.min_complexity
-    need(
-        type(least) is int and least >= 1,
-        f"min_complexity is {short(least)}: complexities are whole numbers from 1 up",
-    )
-    need(
-        type(task.trained_up_to) is int and (type(least) is not int or task.trained_up_to >= least),
-        f"trained_up_to is {short(task.trained_up_to)}: make it a whole number, at least min_complexity",
-    )
-    limit = task.step_limit
-    if isinstance(limit, StepLimit):
-        parts = limit.per_item, limit.constant
-        need(
-            all(type(part) is int and part >= 0 for part in parts) and sum(parts) > 0,
+    least, limit = task.min_complexity, task.step_limit
+    requirements = [
+        (
+            isinstance(task.name, str) and re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", task.name),
+            f"name is {short(task.name)}: use one word of letters, digits, - and _",
+        ),
+        *(
+            (
+                isinstance(text, str) and text.strip() and text.isprintable(),
+                f"{what} is {short(text)}: say it in one line of words",
+            )
+            for what, text in (("summary", task.summary), ("layout", task.layout))
+        ),
+        (
+            type(least) is int and least >= 1,
+            f"min_complexity is {short(least)}: complexities are whole numbers from 1 up",
+        ),
+        (
+            type(task.trained_up_to) is int and (type(least) is not int or task.trained_up_to >= least),
+            f"trained_up_to is {short(task.trained_up_to)}: make it a whole number, at least min_complexity",
+        ),
+        (isinstance(limit, StepLimit), f"step_limit is {short(limit)}: write StepLimit(2, 6) for T(n) = 2n + 6"),
+        (
+            not isinstance(limit, StepLimit)
+            or all(type(part) is int and part >= 0 for part in (limit.per_item, limit.constant))
+            and limit.per_item + limit.constant > 0,
             f"step_limit is {limit}: both parts are whole numbers from 0 up, and not both are 0",
-        )
-    else:
-        problems.append(f"step_limit is {short(limit)}: write StepLimit(2, 6) for T(n) = 2n + 6")
-    for what in _FUNCTIONS:
-        need(callable(getattr(task, what)), f"{what} is {short(getattr(task, what))}: make it a function")
-    for what in _OPTIONAL_FUNCTIONS:
+        ),
+    ]
+    for what in ("least_memory", "sample_input", "oracle", "scored_cells"):
         value = getattr(task, what)
-        need(value is None or callable(value), f"{what} is {short(value)}: make it a function, or leave it out")
-    return problems
+        requirements.append((callable(value), f"{what} is {short(value)}: make it a function"))
+    for what in ("sample_traced", "legal_inputs", "symbolic"):
+        value = getattr(task, what)
+        problem = f"{what} is {short(value)}: make it a function, or leave it out"
+        requirements.append((value is None or callable(value), problem))
+    return [problem for holds, problem in requirements if not holds]
 
 
-# ---- one answer of each function
+# ---- checks of single results
 
 
 def memory_problems(memory: Any, memory_size: int, what: str) -> list[str]:
-    """What is wrong with something that should be a memory of this many cells."""
+    """What is wrong with a memory that should have this many cells."""
     if not isinstance(memory, list):
         return [f"{what} gives a {type(memory).__name__}: give a list of {memory_size} integers"]
     if len(memory) != memory_size:
         cure = "fill it up with zeros" if len(memory) < memory_size else "need no more than memory_size cells"
         return [f"{what} gives {len(memory)} cells instead of {memory_size}: {cure}"]
-    # One look at all values first: memories may be large, and nearly all are right.
+    # A quick check of all values first: memories may be large, and nearly all are right.
     if set(map(type, memory)) == {int} and min(memory) >= 0 and max(memory) < memory_size:
         return []
     cell = next(i for i, value in enumerate(memory) if type(value) is not int or not 0 <= value < memory_size)
@@ -90,7 +85,7 @@ def memory_problems(memory: Any, memory_size: int, what: str) -> list[str]:
 
 
 def answer_problems(answer: Any, memory: Sequence[int], what: str) -> list[str]:
-    """What is wrong with something that should be an oracle's answer to this memory."""
+    """What is wrong with an oracle's answer to this memory."""
     if not (isinstance(answer, tuple) and len(answer) == 2):
         return [f"{what} gives {short(answer)}: give a pair, the expected memory and the list of output cells"]
     expected, cells = answer
@@ -120,7 +115,7 @@ def _address_problems(cells: Any, memory_size: int, what: str) -> list[str]:
     if not isinstance(cells, list):
         return [f"{what} names its output cells by {short(cells)}: give a list of addresses"]
     if not cells:
-        return [f"{what} names no output cell: at least one must be asked for"]
+        return [f"{what} names no output cell: name at least one"]
     wrong = [cell for cell in cells if type(cell) is not int or not 0 <= cell < memory_size]
     if wrong:
         return [f"{what} has the output cell {short(wrong[0])}: addresses go from 0 to {memory_size - 1}"]
@@ -129,13 +124,13 @@ def _address_problems(cells: Any, memory_size: int, what: str) -> list[str]:
     return []
 
 
-# ---- what shows only over several calls
+# ---- checks over several calls
 
 
 def check_behaviour(task: Task, shown: str) -> None:
-    """UsageError with the first thing that is wrong with the functions of a task, tried on small sizes.
+    """UsageError with the first problem of the functions of a task, on small sizes.
 
-    The functions are expected to refuse their own wrong answers, as `own.watched` makes them.
+    The functions already check their single results (`extensions.tasks.check_calls`).
     """
     refuse([*islice(_behaviour_problems(task), 1)], shown)
 
@@ -169,8 +164,8 @@ def _instance_problems(task: Task, n: int, memory_size: int, seed: int) -> Itera
     memory = task.sample_input(Random(seed), n, memory_size)
     if task.sample_input(Random(seed), n, memory_size) != memory:
         yield (
-            f"sample_input(rng, {n}, {memory_size}) gives two memories from the same seed: draw from the rng that it "
-            "is given, and from nothing else"
+            f"sample_input(rng, {n}, {memory_size}) gives two memories from the same seed: draw only from the rng "
+            "that it is given"
         )
     yield from _oracle_problems(task, memory)
 
@@ -181,7 +176,7 @@ def _oracle_problems(task: Task, memory: list[int]) -> Iterator[str]:
     if memory != before:
         yield f"oracle({short(before)}) changes the memory it is given: begin with memory = list(memory)"
     if _copied(task.oracle(list(before))) != answer:
-        yield f"oracle({short(before)}) gives two answers to the same memory: let it depend on the memory alone"
+        yield f"oracle({short(before)}) gives two answers to the same memory: let it depend only on the memory"
     task.scored_cells(before, answer[1])
 
 
@@ -210,7 +205,7 @@ def _listing_problems(task: Task, listing: Callable[[int, int], Iterator[list[in
 
 
 def symbolic_problems(task: Task, describe: Callable[[int, Term], Iterator[SymbolicCase]]) -> Iterator[str]:
-    """What is wrong with the cases for a solver: some inputs, with their answers, must be among them. Imports z3."""
+    """What is wrong with the cases for a solver: they must include drawn inputs with their answers. Imports z3."""
     from nram.tasks._symbolic import describes
 
     for n in (task.min_complexity, task.min_complexity + 1):

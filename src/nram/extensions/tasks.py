@@ -1,139 +1,101 @@
-"""Tasks from outside this package: a Python file named by its path, or an entry point of another package.
-
-Either is checked before it is used, and its functions are watched afterwards: whatever goes wrong in them is told with
-the file, the line and what to change, not as a stack of calls.
-"""
+"""User-defined tasks, and all tasks by name."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from itertools import islice
-from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from nram.errors import UsageError
-from nram.extensions import loading as foreign
 from nram.extensions import task_checks as checks
-from nram.extensions.loading import is_file_name
+from nram.extensions.loading import calling, refuse, short
+from nram.extensions.registry import Registry
+from nram.tasks import TASKS
 from nram.tasks.base import Task, Term
 
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
 
-__all__ = ["checked", "entry_points", "is_file_name", "load_entry_point", "load_file", "providers", "watched"]
-
-GROUP = "nram.tasks"
-"""The group of entry points in which other packages name their tasks."""
-
-
-def load_file(path: Path) -> Task:
-    """The TASK of a Python file. A process reads a file once, so a run does not change under way."""
-    return _read_file(path.resolve(), str(path))
+class TaskRegistry(Registry[Task]):
+    def check(self, item: Task, shown: str, file: str | None) -> Task:
+        refuse(checks.field_problems(item), shown)
+        checked = check_calls(item, shown, file)
+        checks.check_behaviour(checked, shown)
+        return checked
 
 
-_read: dict[Path, Task] = {}
+REGISTRY = TaskRegistry("task", Task, TASKS, reserved=TASKS)
 
 
-def _read_file(path: Path, shown: str) -> Task:
-    if path not in _read:
-        found = getattr(foreign.import_file(path, shown, "task"), "TASK", None)
-        if found is None:
-            raise UsageError(f"{shown} defines no TASK: end it with TASK = Task(name=..., ...)")
-        _read[path] = _usable(found, shown, str(path))
-    return _read[path]
+def get_task(name: str | os.PathLike[str]) -> Task:
+    """The task of this name, or the one that this Python file defines."""
+    return REGISTRY.get(name)
 
 
-# ---- entry points
+def task_names() -> tuple[str, ...]:
+    """The names of all tasks: the paper's ten in its order, those registered later, those of installed packages."""
+    return REGISTRY.names
 
 
-@cache
-def entry_points() -> dict[str, list[EntryPoint]]:
-    """The tasks of other packages that are installed, by name; nothing is imported yet."""
-    return foreign.find_entry_points(GROUP)
-
-
-def providers(name: str) -> str:
-    """The packages that register this name, in words."""
-    return foreign.providers_of(entry_points()[name])
-
-
-@cache
-def load_entry_point(name: str) -> Task:
-    found, shown, file = foreign.import_entry_point(name, entry_points()[name], "task")
-    task = _usable(found, shown, file)
-    if task.name != name:
-        raise UsageError(
-            f"{shown} registers the task {task.name!r} under the name {name!r}: give the entry point the task's name"
-        )
+def register_task(task: Task) -> Task:
+    """Make the task known by its name in this process, and return it. A name can be given only once."""
+    REGISTRY.check(task, f"the task {task.name!r}", None)
+    REGISTRY.refuse_taken(task.name, "the new one")
+    TASKS[task.name] = task
     return task
 
 
-# ---- what goes wrong in the functions of a task
+def is_task_file(name: str) -> bool:
+    """Whether it is the path of a file with a task, rather than a task's name or a file of examples."""
+    return name.endswith(".py")
 
 
-def _usable(found: Any, shown: str, file: str) -> Task:
-    """The task, checked and watched."""
-    if not isinstance(found, Task):
-        raise UsageError(f"the TASK of {shown} is a {type(found).__name__}: make it one of nram.tasks.Task")
-    return checked(found, shown, file)
+def check_calls(task: Task, shown: str, file: str | None) -> Task:
+    """The same task, whose functions check their results at every call."""
 
-
-def checked(task: Task, shown: str, file: str | None = None) -> Task:
-    """The task as `watched` has it, if nothing is wrong with it on small sizes."""
-    checks.refuse(checks.field_problems(task), shown)
-    watching = watched(task, shown, file)
-    checks.check_behaviour(watching, shown)
-    return watching
-
-
-def watched(task: Task, shown: str, file: str | None) -> Task:
-    """The same task, whose functions tell what is wrong with them at every call."""
-
-    calling = partial(foreign.calling, shown=shown, file=file)
+    calls = partial(calling, shown=shown, file=file)
 
     def least_memory(n: int) -> int:
-        with calling(f"least_memory({n})"):
+        with calls(f"least_memory({n})"):
             return task.least_memory(n)
 
     def sample_input(rng: Random, n: int, memory_size: int) -> list[int]:
         what = f"sample_input(rng, {n}, {memory_size})"
-        with calling(what):
+        with calls(what):
             memory = task.sample_input(rng, n, memory_size)
-        checks.refuse(checks.memory_problems(memory, memory_size, what), shown)
+        refuse(checks.memory_problems(memory, memory_size, what), shown)
         return memory
 
     def oracle(memory: Sequence[int]) -> tuple[list[int], list[int]]:
-        what = f"oracle({checks.short(list(memory))})"
-        with calling(what):
+        what = f"oracle({short(list(memory))})"
+        with calls(what):
             answer = task.oracle(memory)
-        checks.refuse(checks.answer_problems(answer, memory, what), shown)
+        refuse(checks.answer_problems(answer, memory, what), shown)
         return answer
 
     def scored_cells(memory: Sequence[int], cells: list[int]) -> list[int]:
-        what = f"scored_cells({checks.short(list(memory))}, {checks.short(cells)})"
-        with calling(what):
+        what = f"scored_cells({short(list(memory))}, {short(cells)})"
+        with calls(what):
             scored = task.scored_cells(memory, cells)
-        checks.refuse(checks.scored_problems(scored, cells, what), shown)
+        refuse(checks.scored_problems(scored, cells, what), shown)
         return scored
 
     def legal_inputs(n: int, memory_size: int) -> Iterator[list[int]]:
         assert task.legal_inputs is not None
         what = f"legal_inputs({n}, {memory_size})"
-        with calling(what):
+        with calls(what):
             for memory in task.legal_inputs(n, memory_size):
-                checks.refuse(checks.memory_problems(memory, memory_size, what), shown)
+                refuse(checks.memory_problems(memory, memory_size, what), shown)
                 yield memory
 
     def symbolic(n: int, memory_size: Term) -> Iterator[Any]:
         assert task.symbolic is not None
-        # Only now: it needs z3, and so does whoever asks for the cases. Nothing is proven from a wrong description.
-        with calling("symbolic"):
+        # Checked only when the cases are asked for, since that imports z3. A wrong description proves nothing.
+        with calls("symbolic"):
             problems = [*islice(checks.symbolic_problems(task, task.symbolic), 1)]
-        checks.refuse(problems, shown)
-        with calling(f"symbolic({n}, {memory_size})"):
+        refuse(problems, shown)
+        with calls(f"symbolic({n}, {memory_size})"):
             yield from task.symbolic(n, memory_size)
 
     return replace(

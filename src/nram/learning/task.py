@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nram.errors import NramError
+from nram.extensions import get_task, register_task, task_names
 from nram.learning.examples import Example
 from nram.learning.parts import by_size
 from nram.limits import StepLimit
-from nram.tasks import get_task, register_task, task_names
 from nram.tasks.base import Task, TracedInstance
 
 if TYPE_CHECKING:

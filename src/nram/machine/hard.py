@@ -11,9 +11,9 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from nram.extensions.tables import on_arrays
 from nram.machine.controllers import Controller, State
 from nram.machine.wiring import Wiring
+from nram.module_tables import on_arrays
 
 
 class HardState(NamedTuple):

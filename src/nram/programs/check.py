@@ -11,7 +11,7 @@ from functools import cache
 from types import UnionType
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
-from nram.extensions.modules import find_module
+from nram.extensions import find_module
 from nram.programs import ir
 from nram.programs.ir import Conditions, Constant, Evidence, Flags, Output, Program, Register, Row, Value, shown
 

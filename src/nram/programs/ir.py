@@ -19,7 +19,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, get_args
 
 from nram.errors import UsageError
-from nram.extensions.module_checks import digest_of
+from nram.extensions import digest_of
 from nram.limits import StepLimit
 from nram.modules import MODULE_NAMES, MODULES, Builder, Module
 

@@ -9,10 +9,11 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from nram.errors import UsageError
+from nram.extensions import get_task, task_names
 from nram.programs.files import read_program
 from nram.programs.ir import ORIGINS, Origin, Program
 from nram.programs.text import from_text
-from nram.tasks import Task, get_task, task_names
+from nram.tasks import Task
 
 
 @dataclass(frozen=True)

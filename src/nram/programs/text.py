@@ -26,7 +26,7 @@ import re
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from nram.extensions.modules import find_module
+from nram.extensions import find_module
 from nram.limits import StepLimit
 from nram.modules import MODULE_NAMES, MODULES
 from nram.programs import ir

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nram.errors import UsageError
+from nram.extensions import get_task
 from nram.files import write_atomically
 from nram.programs.ir import Origin
 from nram.reproduction.examining import Plan, Progress, examine_all
@@ -18,7 +19,6 @@ from nram.reproduction.models import Model, run_model, zoo_models
 from nram.reproduction.paper import TABLE
 from nram.reproduction.report import Reproduction, to_json, to_markdown
 from nram.runtime import prepare_devices
-from nram.tasks import get_task
 from nram.tasks.base import Task
 from nram.training.callbacks import TrainingCallbacks
 from nram.training.job import TrainingJob

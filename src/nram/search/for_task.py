@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from nram.extensions import get_task, is_task_file, task_names
 from nram.programs.execute import execute
 from nram.programs.ir import Program
 from nram.search.instances import Pool, exact, read_examples, task_pool
-from nram.tasks import get_task, is_task_file, task_names
 from nram.tasks.base import Instance, Task
 
 # Complexity, instances: drawn anew for every program that fits.

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from nram.errors import UsageError
-from nram.extensions.tables import table_of
+from nram.module_tables import table_of
 from nram.modules import Module
 
 ROOM = 1 << 22

@@ -5,8 +5,8 @@ from math import inf
 from typing import Any, Literal
 
 from nram.errors import UsageError
-from nram.modules import MODULE_NAMES, select_modules
-from nram.tasks import get_task
+from nram.extensions import get_task, select_modules
+from nram.modules import MODULE_NAMES
 from nram.training.ranges import Range
 
 

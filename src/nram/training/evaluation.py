@@ -16,9 +16,9 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
+from nram.extensions import get_task
 from nram.limits import LIMIT_NAMES
 from nram.machine import Controller, HardResult, run_hard, run_soft
-from nram.tasks import get_task
 from nram.tasks.base import TracedInstance
 from nram.training.config import TrainConfig
 from nram.training.loss import compare

@@ -13,9 +13,8 @@ import jax.numpy as jnp
 import optax
 from jax import Array
 
+from nram.extensions import get_task, select_modules
 from nram.machine import Controller, Options, Wiring, init_controller
-from nram.modules import select_modules
-from nram.tasks import get_task
 from nram.tasks.base import TracedInstance
 from nram.training.config import MachineConfig, StageConfig, TrainConfig
 from nram.training.curriculum import Progress, advance, draw_complexity, first_level

@@ -7,8 +7,8 @@ import equinox as eqx
 import jax
 import numpy as np
 
+from nram.extensions import get_task
 from nram.runtime import Device
-from nram.tasks import get_task
 from nram.training.cloning import jittered
 from nram.training.config import StageConfig, TrainConfig
 from nram.training.evaluation import Score, Trial, draw_trial, hard_score

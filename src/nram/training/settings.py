@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from nram.errors import UsageError
-from nram.extensions.modules import lasting_name as lasting_module_name
-from nram.extensions.modules import words_of
-from nram.tasks import get_task, lasting_name
+from nram.extensions import get_task, lasting_name
+from nram.extensions.modules import split_names
 from nram.training.config import StageConfig, TrainConfig, problems_of
 from nram.training.old_settings import RENAMED, converted
 from nram.training.ranges import Range
@@ -157,9 +156,9 @@ def _resolve_modules(data: dict[str, Any]) -> None:
         return  # it is named with the other problems
     modules = machine.get("modules")
     if isinstance(modules, str):
-        modules = list(words_of(modules))
+        modules = list(split_names(modules))
     if isinstance(modules, list):
-        named = [lasting_module_name(word) if isinstance(word, str) else word for word in modules]
+        named = [lasting_name(word) if isinstance(word, str) else word for word in modules]
         data["machine"] = {**machine, "modules": named}
 
 

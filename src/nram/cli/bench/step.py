@@ -6,8 +6,8 @@ from nram.bench.shape import StepShape
 from nram.cli.arguments import add_device, positive
 from nram.cli.output import print_json, table
 from nram.errors import UsageError
+from nram.extensions import get_task
 from nram.runtime import device_name, prepare_devices
-from nram.tasks import get_task
 
 SIZES = {
     "memory_size": ("M", "cells"),

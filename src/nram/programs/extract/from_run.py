@@ -8,6 +8,7 @@ from typing import Literal
 
 import jax
 
+from nram.extensions import get_task
 from nram.limits import StepLimit
 from nram.machine import Controller
 from nram.machine.controllers import LSTM
@@ -19,7 +20,6 @@ from nram.programs.simplify import Size, simplify, size_of
 from nram.programs.simplify.specialise import specialise
 from nram.programs.text import limit_to_text
 from nram.runtime import find_devices
-from nram.tasks import get_task
 from nram.tasks.base import Task
 from nram.training.config import MachineConfig, TrainConfig
 from nram.training.member import wiring_of

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nram.extensions.tables import on_batch
 from nram.machine.controllers import LSTM
 from nram.machine.wiring import Wiring
+from nram.module_tables import on_batch
 from nram.programs.extract.table import row_of
 from nram.programs.ir import Flags, Row
 

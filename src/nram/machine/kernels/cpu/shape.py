@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Literal
 
 from nram.machine.wiring import Wiring
-from nram.modules import select_modules
+from nram.modules import MODULES
 
 Precision = Literal["float32", "float64"]
 BYTES = {"float32": 4, "float64": 8}
@@ -73,7 +73,7 @@ class KernelShape:
 
     @cached_property
     def wiring(self) -> Wiring:
-        return Wiring(self.registers, select_modules(self.modules))
+        return Wiring(self.registers, tuple(MODULES[name] for name in self.modules))
 
     @cached_property
     def starts(self) -> tuple[int, ...]:

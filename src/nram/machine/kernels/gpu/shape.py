@@ -23,7 +23,7 @@ from typing import Literal
 from nram.machine.kernels.cpu.shape import BYTES, CONSTANTS, TRUTHS, Precision, Support
 from nram.machine.kernels.gpu.arrangement import GROUP, QUAD, Arrangement
 from nram.machine.wiring import Wiring
-from nram.modules import select_modules
+from nram.modules import MODULES
 
 LANES = 32
 SHARED_BYTES = 227 * 1024  # that a block of an H100 or H200 may have
@@ -99,7 +99,7 @@ class WarpShape:
 
     @cached_property
     def wiring(self) -> Wiring:
-        return Wiring(self.registers, select_modules(self.modules))
+        return Wiring(self.registers, tuple(MODULES[name] for name in self.modules))
 
     @property
     def blocks(self) -> int:

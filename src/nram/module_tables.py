@@ -1,7 +1,7 @@
-"""What follows from an integer meaning alone: tables of all arguments for one M, and meanings made from them.
+"""What follows from a module's integer meaning alone: tables of all arguments for one M, and meanings made from them.
 
-The integer meaning of a module of one's own serves single Python integers. Distributions, traced numbers and whole
-arrays go by tables, which are built once for each M. This file imports NumPy late.
+The integer meaning of a user-defined module takes single Python integers. Distributions, traced numbers and whole
+arrays go by tables, which are built once for each M. This file imports NumPy late: `nram tasks` does without it.
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from nram.errors import UsageError
-from nram.extensions.builders import Arrays
-from nram.modules import Array, Module
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from nram.modules import Module
+
+Array = Any  # a NumPy or a JAX array
 LARGEST_TABLE = 1 << 22  # entries: a few seconds of calls into Python
 LARGEST_MATRIX = 1 << 24  # entries: 64 MB
+LARGEST_PRODUCT = 46340  # the largest M whose products fit into JAX's 32-bit integers
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ def table_of(module: Module, size: int) -> np.ndarray:
     if size**module.arity > LARGEST_TABLE:
         raise UsageError(
             f"the module {module.name} has no emitted form, and a table of all its arguments is too large for "
-            f"M = {size}: add emit=lambda to, {', '.join(module.arguments)}: ... to its Module, or use smaller memories"
+            f"M = {size}: use smaller memories, or add emit=lambda builder, {', '.join(module.arguments)}: ... to it"
         )
     return _table(module.integer, module.arity, size)
 
@@ -80,14 +82,51 @@ def on_arrays(module: Module, xp: Any, size: int, *arguments: Array) -> Array:
     if module.built_in:
         return module.integer(size, *arguments)
     if module.emits:
-        return module.emit(Arrays(xp, size), *arguments)
+        return module.emit(ArrayBuilder(xp, size), *arguments)
     return xp.asarray(table_of(module, size))[arguments]
 
 
 def on_batch(module: Module, sizes: np.ndarray, *arguments: np.ndarray) -> Any:
-    """The integer meaning on NumPy arrays where every entry has an M of its own."""
+    """The integer meaning on NumPy arrays where every entry has its own M."""
     if module.built_in:
         return module.integer(sizes, *arguments)
     import numpy as np
 
     return np.frompyfunc(module.integer, 1 + module.arity, 1)(sizes, *arguments).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class ArrayBuilder:
+    """The primitives of `nram.modules.Builder` on integer arrays of NumPy or JAX, traced ones included."""
+
+    xp: Any
+    size: int
+
+    def number(self, literal: int) -> Array:
+        return self.xp.int32(literal)
+
+    def add(self, a: Array, b: Array) -> Array:
+        return a + b
+
+    def sub(self, a: Array, b: Array) -> Array:
+        return a - b
+
+    def multiply(self, a: Array, b: Array) -> Array:
+        if self.size > LARGEST_PRODUCT:
+            raise UsageError(f"products for M = {self.size} do not fit into 32 bits: run the extracted program instead")
+        return a * b % self.size
+
+    def divide(self, a: Array, b: Array) -> Array:
+        return self.xp.where(b == 0, 0, a // self.xp.where(b == 0, 1, b))
+
+    def less(self, a: Array, b: Array) -> Array:
+        return a < b
+
+    def equal(self, a: Array, b: Array) -> Array:
+        return a == b
+
+    def choose(self, condition: Array, yes: Array, no: Array) -> Array:
+        return self.xp.where(condition, yes, no)
+
+    def within(self, value: Array) -> Array:
+        return value
