@@ -110,11 +110,11 @@ class Module:
         return _PAPER.get(self.name) is self
 
 
-def _minimum(d, a, b):
-    # A = c and B >= c, or B = c and A > c. Both sums come before the products because JAX adds up gradients in the
+def _minimum(d, x, y):
+    # X = c and Y >= c, or Y = c and X > c. Both sums come before the products because JAX adds up gradients in the
     # reverse order, and earlier releases had it so.
-    at_least_b, above_a = d.at_least(b), d.above(a)
-    return a * at_least_b + b * above_a
+    y_at_least, x_above = d.at_least(y), d.above(x)
+    return x * y_at_least + y * x_above
 
 
 def _write_integer(memory, pointer: int, value: int) -> None:
@@ -125,28 +125,28 @@ def _write_fuzzy(xp, memory: Array, pointer: Array, value: Array) -> Array:
     return (1 - pointer)[:, None] * memory + pointer[:, None] * value[None, :]
 
 
-def _emit_inc(to: Builder, a):
-    following = to.add(a, to.number(1))
-    return to.choose(to.equal(following, to.size), to.number(0), following)
+def _emit_inc(b: Builder, x):
+    following = b.add(x, b.number(1))
+    return b.choose(b.equal(following, b.size), b.number(0), following)
 
 
-def _emit_add(to: Builder, a, b):
-    total = to.add(a, b)
-    return to.choose(to.less(total, to.size), total, to.sub(total, to.size))
+def _emit_add(b: Builder, x, y):
+    total = b.add(x, y)
+    return b.choose(b.less(total, b.size), total, b.sub(total, b.size))
 
 
-def _emit_sub(to: Builder, a, b):
-    difference = to.sub(a, b)
-    return to.choose(to.less(a, b), to.add(difference, to.size), difference)
+def _emit_sub(b: Builder, x, y):
+    difference = b.sub(x, y)
+    return b.choose(b.less(x, y), b.add(difference, b.size), difference)
 
 
-def _emit_dec(to: Builder, a):
-    one = to.number(1)
-    return to.choose(to.equal(a, to.number(0)), to.sub(to.size, one), to.sub(a, one))
+def _emit_dec(b: Builder, x):
+    one = b.number(1)
+    return b.choose(b.equal(x, b.number(0)), b.sub(b.size, one), b.sub(x, one))
 
 
-def _emit_truth(to: Builder, condition):
-    return to.choose(condition, to.number(1), to.number(0))
+def _emit_truth(b: Builder, condition):
+    return b.choose(condition, b.number(1), b.number(0))
 
 
 PAPER_MODULES: tuple[Module, ...] = (
@@ -155,42 +155,42 @@ PAPER_MODULES: tuple[Module, ...] = (
         ("p",),
         lambda memory, p: memory[p],
         lambda xp, memory, p: p @ memory,
-        lambda to, p: to.read(p),
+        lambda b, p: b.read(p),
         "reads",
         meaning="the cell at p",
     ),
-    Module("ZERO", (), lambda size: 0, Formula(lambda d: d.certain(0)), lambda to: to.number(0), meaning="0"),
-    Module("ONE", (), lambda size: 1, Formula(lambda d: d.certain(1)), lambda to: to.number(1), meaning="1"),
-    Module("TWO", (), lambda size: 2, Formula(lambda d: d.certain(2)), lambda to: to.number(2), meaning="2"),
+    Module("ZERO", (), lambda size: 0, Formula(lambda d: d.certain(0)), lambda b: b.number(0), meaning="0"),
+    Module("ONE", (), lambda size: 1, Formula(lambda d: d.certain(1)), lambda b: b.number(1), meaning="1"),
+    Module("TWO", (), lambda size: 2, Formula(lambda d: d.certain(2)), lambda b: b.number(2), meaning="2"),
     Module(
         "INC",
         ("a",),
-        lambda size, a: (a + 1) % size,
-        Formula(lambda d, a: d.rotate(a, 1)),
+        lambda size, x: (x + 1) % size,
+        Formula(lambda d, x: d.rotate(x, 1)),
         _emit_inc,
         meaning="a + 1 mod M",
     ),
     Module(
         "ADD",
         ("a", "b"),
-        lambda size, a, b: (a + b) % size,
-        Formula(lambda d, a, b: d.plus(a, b)),
+        lambda size, x, y: (x + y) % size,
+        Formula(lambda d, x, y: d.plus(x, y)),
         _emit_add,
         meaning="a + b mod M",
     ),
     Module(
         "SUB",
         ("a", "b"),
-        lambda size, a, b: (a - b) % size,
-        Formula(lambda d, a, b: d.minus(a, b)),
+        lambda size, x, y: (x - y) % size,
+        Formula(lambda d, x, y: d.minus(x, y)),
         _emit_sub,
         meaning="a - b mod M",
     ),
     Module(
         "DEC",
         ("a",),
-        lambda size, a: (a - 1) % size,
-        Formula(lambda d, a: d.rotate(a, -1)),
+        lambda size, x: (x - 1) % size,
+        Formula(lambda d, x: d.rotate(x, -1)),
         _emit_dec,
         meaning="a - 1 mod M",
     ),
@@ -199,7 +199,7 @@ PAPER_MODULES: tuple[Module, ...] = (
         ("x", "y"),
         lambda size, x, y: 1 * (x < y),
         Formula(lambda d, x, y: d.truth(d.below(x) * y)),
-        lambda to, x, y: _emit_truth(to, to.less(x, y)),
+        lambda b, x, y: _emit_truth(b, b.less(x, y)),
         meaning="1 if x < y, otherwise 0",
     ),
     Module(
@@ -207,31 +207,31 @@ PAPER_MODULES: tuple[Module, ...] = (
         ("x", "y"),
         lambda size, x, y: 1 * (x <= y),
         Formula(lambda d, x, y: d.truth(d.at_most(x) * y)),
-        lambda to, x, y: to.choose(to.less(y, x), to.number(0), to.number(1)),
+        lambda b, x, y: b.choose(b.less(y, x), b.number(0), b.number(1)),
         meaning="1 if x <= y, otherwise 0",
     ),
     Module(
         "EQUALITY-TEST",
         ("a", "b"),
-        lambda size, a, b: 1 * (a == b),
-        Formula(lambda d, a, b: d.truth(a * b)),
-        lambda to, a, b: _emit_truth(to, to.equal(a, b)),
+        lambda size, x, y: 1 * (x == y),
+        Formula(lambda d, x, y: d.truth(x * y)),
+        lambda b, x, y: _emit_truth(b, b.equal(x, y)),
         meaning="1 if a = b, otherwise 0",
     ),
     Module(
         "MIN",
         ("a", "b"),
-        lambda size, a, b: a + (b - a) * (b < a),
+        lambda size, x, y: x + (y - x) * (y < x),
         Formula(_minimum),
-        lambda to, a, b: to.choose(to.less(b, a), b, a),
+        lambda b, x, y: b.choose(b.less(y, x), y, x),
         meaning="the smaller of both",
     ),
     Module(
         "MAX",
         ("a", "b"),
-        lambda size, a, b: a + (b - a) * (b > a),
-        Formula(lambda d, a, b: a * d.at_most(b) + b * d.below(a)),  # A = c and B <= c, or B = c and A < c
-        lambda to, a, b: to.choose(to.less(a, b), b, a),
+        lambda size, x, y: x + (y - x) * (y > x),
+        Formula(lambda d, x, y: x * d.at_most(y) + y * d.below(x)),  # X = c and Y <= c, or Y = c and X < c
+        lambda b, x, y: b.choose(b.less(x, y), y, x),
         meaning="the larger of both",
     ),
     Module(
@@ -239,7 +239,7 @@ PAPER_MODULES: tuple[Module, ...] = (
         ("p", "a"),
         _write_integer,
         _write_fuzzy,
-        lambda to, p, a: to.write(p, a),
+        lambda b, p, x: b.write(p, x),
         "writes",
         meaning="puts a into the cell at p; gives 0",
     ),
