@@ -1,11 +1,11 @@
 """One fuzzy circuit: from wire weights, registers and memory to new registers and memory.
 
-Equations 1 and 3 of the paper. The backward pass is written out, for two reasons. The activation
-clipping of the paper lives inside it (each coordinate of the gradients with respect to registers,
-memory, module inputs and module outputs is cropped to [-C1, C1]). And the gradient of the mixing has
-the same shape as the mixing: the value v receives sum over wires of w[wire, v] g[wire], wires taken
-from the last to the first. Derived automatically, XLA pads and adds the whole matrix of values once
-for every wire, which is several times slower on a CPU.
+These are equations 1 and 3 of the paper. The backward pass is written by hand, for two reasons. First, the
+paper's activation clipping is part of it: each coordinate of the gradients with respect to registers,
+memory, module inputs and module outputs is cropped to [-C1, C1]. Second, it is several times faster on a
+CPU. The gradient of the mixing has the same form as the mixing: the value v receives the sum over wires of
+w[wire, v] g[wire], and we go from the last wire to the first. Where JAX derives it, XLA pads and adds the
+whole matrix of values once for every wire.
 """
 
 from functools import partial
@@ -30,8 +30,8 @@ def run_circuit(
 ) -> tuple[Array, Array]:
     """New registers [R, M] and memory [M, M] from wire weights [wires, values]; `clip` is C1.
 
-    With `taken`, wires mix values by those weights and pass gradients by `weights`: where the former are certain the
-    machine is the discrete one, and modules that are not in use yet still learn what they would be good for.
+    With `taken`, wires mix values by those weights, and pass gradients by `weights` (a straight-through estimator).
+    If `taken` is certain, the forward pass is the discrete machine, and modules that are not in use still learn.
     """
     return _circuit(wiring, renormalising, clip, weights, weights if taken is None else taken, registers, memory)
 
@@ -47,10 +47,10 @@ def _forward(wiring: Wiring, renormalising: bool, weights: Array, registers: Arr
     tidy = renormalise if renormalising else lambda x: x
     zero = certain(jnp.zeros((), jnp.int32), size, registers.dtype)
     values = list(registers)
-    calls = []  # per module: the memory it saw and its arguments
+    calls = []  # for each module: the memory that it saw, and its arguments
     wire = 0
     for module in wiring.modules:
-        stacked = jnp.stack(values)  # dropped by the compiler where no wire reads it
+        stacked = jnp.stack(values)  # the compiler drops it if no wire reads it
         arguments = []
         for _ in range(module.arity):
             arguments.append(weights[wire, : len(values)] @ stacked)

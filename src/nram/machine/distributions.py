@@ -1,16 +1,16 @@
-"""Small operations on distributions, with the backward passes the paper asks for."""
+"""Small operations on distributions, with the backward passes that the paper asks for."""
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
-DOUBT = 0.1  # added to the likelihoods of a hard machine, which are 0 or 1, so that they have a logarithm
+DOUBT = 0.1  # added to the likelihoods of a hard machine: they are 0 or 1, and 0 has no logarithm
 
 
 @jax.custom_vjp
 def renormalise(x: Array) -> Array:
-    """Rescale to a sum of 1. The backward pass takes it for the identity ('Enforcing Distribution
-    Constraints' in the paper): rounding is mended, gradients are not bent."""
+    """Rescale to a sum of 1. The backward pass treats it as the identity ('Enforcing Distribution
+    Constraints' in the paper): it corrects rounding, and must not change gradients."""
     return x / jnp.sum(x, axis=-1, keepdims=True)
 
 
@@ -31,8 +31,8 @@ def limited_log(x: Array, epsilon: Array | float) -> Array:
 def choose(logits: Array, epsilon: Array) -> tuple[Array, Array]:
     """Softmax over the last axis, and the mean entropy of the distributions.
 
-    One function, because their gradients share their terms: written apart, XLA's CPU code for the
-    backward pass takes twice as long.
+    They are one function because their gradients share terms. As two functions, XLA's CPU code for
+    the backward pass takes twice as long.
     """
     return _choose_forward(logits, epsilon)[0]
 
