@@ -7,10 +7,11 @@ were not used to choose the rows, but not proven: run 'nram verify' on the resul
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from nram.errors import NramError
-from nram.programs.interpret import Machine, interpret
+from nram.programs.execute import execute
+from nram.programs.interpret import Machine
 from nram.programs.ir import Program
 from nram.programs.simplify import simplify
 from nram.programs.simplify.table import Situation
@@ -27,14 +28,15 @@ def specialise(program: Program, task: Task, seed: int = 0) -> Program:
     """The program without the rows that no instance of the task leads to."""
     simple = simplify(program)
     visited: set[Situation] = set()
-    for instance, limit in _instances(task, 2 * seed):
-        visited |= visited_situations(simple, instance, limit)
+    for instances, limit in _instances(task, 2 * seed):
+        for instance in instances:
+            visited |= visited_situations(simple, instance, limit)
     for round_ in range(MOST_ROUNDS):
         shorter = simplify(simple, visited=visited)
         before = len(visited)
-        for instance, limit in _instances(task, 1_000_003 + 2 * (seed + round_)):
+        for instances, limit in _instances(task, 1_000_003 + 2 * (seed + round_)):
             # Compare with the given program, not the simplified one: this also checks the first simplification.
-            if not _same(program, shorter, instance, limit):
+            for instance in _differing(program, shorter, instances, limit):
                 situations = visited_situations(simple, instance, limit)
                 if situations <= visited:
                     raise NramError(f"simplifying {program.name} changed what it does: please report this program")
@@ -44,12 +46,11 @@ def specialise(program: Program, task: Task, seed: int = 0) -> Program:
     raise NramError(f"new rows for {task.name} appeared in each of {MOST_ROUNDS} rounds: simplify it for every input")
 
 
-def _instances(task: Task, seed: int) -> Iterator[tuple[Instance, int]]:
-    """Instances of many sizes, each with the longest step limit under which a program must be right."""
+def _instances(task: Task, seed: int) -> Iterator[tuple[list[Instance], int]]:
+    """Instances of many sizes, with the longest step limit under which a program must be right on them."""
     for n in (*range(task.min_complexity, SMALL + 1), *LARGER):
         for extra in EXTRA_MEMORY:
-            for instance in task.sample(n, INSTANCES, seed, task.least_memory(n) + extra):
-                yield instance, task.step_limit.longest(n)
+            yield task.sample(n, INSTANCES, seed, task.least_memory(n) + extra), task.step_limit.longest(n)
 
 
 def visited_situations(program: Program, instance: Instance, limit: int) -> set[Situation]:
@@ -62,6 +63,8 @@ def visited_situations(program: Program, instance: Instance, limit: int) -> set[
     return situations
 
 
-def _same(one: Program, other: Program, instance: Instance, limit: int) -> bool:
-    first, second = (interpret(program, instance.input, limit) for program in (one, other))
-    return (first.memory, first.steps, first.halted) == (second.memory, second.steps, second.halted)
+def _differing(one: Program, other: Program, instances: Sequence[Instance], limit: int) -> list[Instance]:
+    """The instances on which two programs differ in memory, steps or halting."""
+    results = (execute(program, [instance.input for instance in instances], limit) for program in (one, other))
+    first, second = (zip(result.memory, result.steps, result.halted, strict=True) for result in results)
+    return [instance for instance, a, b in zip(instances, first, second, strict=True) if a != b]
