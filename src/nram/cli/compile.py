@@ -1,4 +1,4 @@
-"""`nram compile`: a program as a file that C programs can use."""
+"""`nram compile`: write a program as a file that C programs can use."""
 
 import argparse
 from pathlib import Path
@@ -6,34 +6,28 @@ from pathlib import Path
 from nram.cli.output import print_json
 from nram.cli.program_argument import add_modules, add_program, program_of
 from nram.errors import UsageError
-from nram.programs.native.aot import compile_program
-
-FORMS = ("object", "shared", "c", "llvm")
+from nram.programs.native.aot import FORMS, compile_program
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Write a program as an object file (needs no compiler), as a shared library (needs cc, gcc or "
-        "clang to link it), as C source or as LLVM text, with a C header beside it that says how it is called. "
+        "clang to link it), as C source or as LLVM text. A C header beside it declares its functions. "
         "Object files and libraries run on every processor of this computer's architecture."
     )
     add_program(parser)
+    parser.add_argument("--emit", choices=FORMS, help="what to write (default: by the suffix of FILE, else object)")
     parser.add_argument(
-        "--emit", choices=FORMS, help="what to write (default: as the ending of FILE tells, else object)"
+        "--out", type=Path, metavar="FILE", help="default: SYMBOL with the suffix of its kind, in this folder"
     )
     parser.add_argument(
-        "--out", type=Path, metavar="FILE", help="default: SYMBOL with the ending of its kind, in this folder"
-    )
-    parser.add_argument(
-        "--name", metavar="SYMBOL", help="of the C function (default: nram_ and the name of the program)"
+        "--name", metavar="SYMBOL", help="name of the C function (default: nram_ and the name of the program)"
     )
     add_modules(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-
     program = program_of(arguments)
-
     given = Path(arguments.program)
     if arguments.out is not None and given.exists() and arguments.out.exists() and arguments.out.samefile(given):
         raise UsageError(f"--out {arguments.out} is the program itself: name another file")

@@ -1,13 +1,12 @@
-"""`nram extract`: from a trained member of a run to a program."""
+"""`nram extract`: turn a trained member of a run into a program."""
 
 import argparse
 import shlex
-import sys
 from dataclasses import asdict
 from pathlib import Path
 
 from nram.cli.arguments import natural
-from nram.cli.output import print_json
+from nram.cli.output import note, print_json
 from nram.cli.program_argument import module_options
 from nram.programs.files import save_program, to_json
 from nram.programs.text import table_to_text
@@ -17,16 +16,15 @@ from nram.training.run_folder import RunFolder
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Turn a trained member of a run into a program: the table of its discretised controller, "
-        "simplified. An LSTM is first merged into a finite automaton, where there is one."
+        "simplified. An LSTM is first merged into a finite automaton, if there is one that does the same."
     )
     parser.epilog = (
-        "By default rows that no input of the run's task leads to are dropped, which makes the program short; "
-        "what holds of the result is shown by 'nram verify'. The program is written as JSON, or in the text form "
-        "that people can edit if FILE ends in .nram."
+        "By default, rows that no input of the run's task leads to are dropped. This makes the program short; run "
+        "'nram verify' on the result. The program is written as JSON, or in the text form if FILE ends in .nram."
     )
-    parser.add_argument("path", type=Path, metavar="RUN", help="the folder that 'nram train' wrote, as runs/copy-0")
+    parser.add_argument("path", type=Path, metavar="RUN", help="a folder that 'nram train' wrote, like runs/copy-0")
     parser.add_argument(
-        "--member", type=natural, default=0, metavar="K", help="which of the best (default: 0, the best)"
+        "--member", type=natural, default=0, metavar="K", help="index of the member (default: 0, the best)"
     )
     parser.add_argument("--out", type=Path, metavar="FILE", help="default: RUN/program.json (program-K for member K)")
     form = parser.add_mutually_exclusive_group()
@@ -35,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_const",
         const="every-input",
         dest="form",
-        help="keep the meaning on every memory, not only on inputs of the task",
+        help="keep the same behaviour on every memory, not only on inputs of the task",
     )
     form.add_argument("--raw", action="store_const", const="raw", dest="form", help="do not simplify")
     parser.set_defaults(form="task")
@@ -46,9 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     folder.member_file(arguments.member)  # a refusal does not wait for JAX
     from nram.programs.extract.from_run import extract_run
 
-    extraction = extract_run(
-        folder, arguments.member, arguments.form, on_note=lambda text: print(text, file=sys.stderr, flush=True)
-    )
+    extraction = extract_run(folder, arguments.member, arguments.form, on_note=note)
     program = extraction.program
     name = "program.json" if arguments.member == 0 else f"program-{arguments.member}.json"
     out = arguments.out or arguments.path / name
@@ -62,8 +58,8 @@ def run(arguments: argparse.Namespace) -> int:
         print(extraction.note)
     print()
     print(table_to_text(program))
-    # A program knows its task by name alone, and the name of one's own says nothing about its file.
-    named = "" if folder.config.task == program.task else f" --task {shlex.quote(folder.config.task)}"
-    named += module_options(program)
-    print(f"{out}\nNext: nram verify {out}{named}")
+    # A program stores only the name of its task, so the file of a user-defined task must be named.
+    options = "" if folder.config.task == program.task else f" --task {shlex.quote(folder.config.task)}"
+    options += module_options(program)
+    print(f"{out}\nNext: nram verify {out}{options}")
     return 0

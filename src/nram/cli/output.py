@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import time
 from typing import Any
@@ -28,6 +29,11 @@ def table(rows: list[list[str]]) -> str:
         ]
         lines.append("  ".join(cells).rstrip())
     return "\n".join(lines)
+
+
+def terminal_width() -> int:
+    """The width of the terminal, at least 60; 120 where there is none."""
+    return max(60, shutil.get_terminal_size((120, 40)).columns)
 
 
 def _is_number(text: str) -> bool:

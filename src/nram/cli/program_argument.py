@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import shlex
 
+from nram.errors import UsageError
 from nram.extensions.modules import files_of, get_module
 from nram.programs import Program
 from nram.programs.library import load_program
+from nram.programs.text import limit_to_text
 
 
 def add_program(parser: argparse.ArgumentParser, more: str = "") -> None:
@@ -40,6 +42,20 @@ def program_of(arguments: argparse.Namespace) -> Program:
     """The program that PROGRAM and --module name."""
     load_modules(arguments)
     return load_program(arguments.program)
+
+
+def require_limit(program: Program, max_steps: int | None) -> None:
+    """Refuse to run a program that needs its limit on a memory of unknown complexity without one."""
+    if program.needs_limit and max_steps is None:
+        raise UsageError(
+            f"{program.name} is right only when it is stopped after {limit_in_words(program)} steps, where n is the "
+            "complexity: give --max-steps"
+        )
+
+
+def limit_in_words(program: Program) -> str:
+    """'T(n) = 2n+4', or nothing if the program has no limit."""
+    return "" if program.limit is None else f"T(n) = {limit_to_text(program.limit)}"
 
 
 def module_options(program: Program) -> str:

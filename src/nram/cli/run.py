@@ -1,4 +1,4 @@
-"""`nram run`: a program at work on a memory."""
+"""`nram run`: run a program on a memory."""
 
 from __future__ import annotations
 
@@ -15,67 +15,61 @@ import numpy as np
 from nram.cli.arguments import natural, positive
 from nram.cli.memory_argument import HELP, read_memory
 from nram.cli.output import print_json
-from nram.cli.program_argument import add_modules, add_program, program_of
+from nram.cli.program_argument import add_modules, add_program, limit_in_words, program_of, require_limit
 from nram.errors import NramError, UsageError
 from nram.files import write_atomically
 from nram.limits import wrong_cells
 from nram.programs import Program, Result
-from nram.programs.execute import check_max_steps, execute
+from nram.programs.execute import ENGINES, check_max_steps, execute
 from nram.programs.library import task_of
 from nram.programs.memory import prepare_memory
-from nram.programs.text import limit_to_text
 from nram.tasks.base import Instance
 
-MANY_CELLS = 400  # from there on only some rows are shown: the first, the last, and of those with changes the first
+MANY_CELLS = 400  # of larger memories only some rows are shown: the first, the last, and some that changed
 FIRST_ROWS, LAST_ROWS, CHANGED_ROWS = 5, 2, 10
 MANY_MEMORIES = 10
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Run a program until it halts: on a memory, on each memory of a batch, or on a drawn instance of a "
-        "task, whose answer is then checked."
+        "Run a program until it halts: on a memory, on each memory of a batch, or on a sampled instance of a "
+        "task. On an instance the answer is checked."
     )
     parser.epilog = (
-        "The result is printed whether the program halts or not. The exit status is 1 if it did not halt and no "
-        "--max-steps said how long it may run, or if it is wrong on the instance."
+        "The result is printed whether the program halts or not. The exit status is 1 if the program did not halt "
+        "and --max-steps is not given, or if it is wrong on the instance."
     )
     add_program(parser)
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--memory", metavar="CELLS", help=HELP)
-    source.add_argument("--complexity", type=positive, metavar="N", help="draw an instance of the task instead")
-    parser.add_argument("--task", metavar="T", help="of which the instance is drawn (default: the program's)")
-    parser.add_argument("--seed", type=natural, metavar="S", help="of the instance (default: 0)")
+    source.add_argument("--complexity", type=positive, metavar="N", help="sample an instance with this n instead")
+    parser.add_argument("--task", metavar="T", help="task of the instance (default: the program's task)")
+    parser.add_argument("--seed", type=natural, metavar="S", help="seed of the instance (default: 0)")
     parser.add_argument("--memory-size", type=positive, metavar="M", help="pad the memory with zeros to M cells")
     parser.add_argument("--max-steps", type=natural, metavar="N", help="default: until it halts, at most 64 M + 1024")
     parser.add_argument(
         "--engine",
-        choices=("auto", "native", "python"),
+        choices=ENGINES,
         default="auto",
-        help="machine code, or the reference interpreter (default: auto, machine code unless a module of one's own has "
+        help="machine code, or the reference interpreter (default: auto, machine code unless a user-defined module has "
         "no emitted form)",
     )
     parser.add_argument(
-        "--out", type=Path, metavar="FILE", help="write the memory to a file: .npy, .json, anything else is text"
+        "--out", type=Path, metavar="FILE", help="write the memory to a file: .npy, .json, or text for any other suffix"
     )
     parser.add_argument("--full", action="store_true", help="show every cell, however many there are")
     add_modules(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-
     program = program_of(arguments)
     instance = _instance(arguments, program)
     limit = arguments.max_steps
-    if program.needs_limit and limit is None:
-        if instance is None:
-            raise UsageError(
-                f"{program.name} is right only when it is stopped after {limit_in_words(program)} steps, where n is "
-                "the complexity: say when by --max-steps"
-            )
-        limit = program.limit and program.limit(arguments.complexity)
+    if instance is None:
+        require_limit(program, limit)
+    elif program.needs_limit and program.limit is not None and limit is None:
+        limit = program.limit(arguments.complexity)
     memory = read_memory(arguments.memory) if instance is None else instance.input
-
     before = prepare_memory(memory, arguments.memory_size)
     bound = check_max_steps(limit, before.shape[-1])
     _check_out(arguments.out, before.ndim == 2)
@@ -98,34 +92,25 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"memory written to {arguments.out}")
     if right is False:
         return 1
-    going_on = int(np.size(result.halted) - np.sum(result.halted))
-    if not going_on or limit is not None:
+    running = int(np.size(result.halted) - np.sum(result.halted))
+    if not running or limit is not None:
         return 0
     sys.stdout.flush()
-    who = program.name if before.ndim == 1 else f"{program.name}, on {going_on} of {len(before)} memories,"
-    known = "" if program.limit is None else f"; it is meant to be done after {limit_in_words(program)} steps"
-    raise NramError(
-        f"{who} did not halt within {bound} steps, which is 64 M + 1024: give --max-steps to say when to stop it{known}"
-    )
+    who = program.name if before.ndim == 1 else f"{program.name}, on {running} of {len(before)} memories,"
+    known = "" if program.limit is None else f"; it should finish after {limit_in_words(program)} steps"
+    raise NramError(f"{who} did not halt within {bound} steps, which is 64 M + 1024: give --max-steps{known}")
 
 
 def _instance(arguments, program: Program) -> Instance | None:
-    """The instance to be drawn, if one is asked for."""
+    """The sampled instance, if one is asked for."""
     if arguments.complexity is None:
         given = [f"--{name}" for name in ("task", "seed") if getattr(arguments, name) is not None]
         if given:
-            raise UsageError(f"{given[0]} is for a drawn instance: give --complexity instead of --memory")
+            raise UsageError(f"{given[0]} is for a sampled instance: give --complexity instead of --memory")
         return None
-
     task = task_of(program, arguments.task)
-    size, arguments.memory_size = arguments.memory_size, None  # the instance is drawn in that size
+    size, arguments.memory_size = arguments.memory_size, None  # the instance is sampled in that size
     return task.sample(arguments.complexity, 1, arguments.seed or 0, size)[0]
-
-
-def limit_in_words(program: Program) -> str:
-    """'T(n) = 2n+4', of a program that has a limit."""
-
-    return "" if program.limit is None else f"T(n) = {limit_to_text(program.limit)}"
 
 
 def _plain(value):
@@ -133,11 +118,11 @@ def _plain(value):
     return value.tolist() if hasattr(value, "tolist") else value
 
 
-# ---- to a file
+# ---- files
 
 
 def _check_out(path: Path | None, batch: bool) -> None:
-    """What can be refused is refused before the run."""
+    """Refuse a bad --out before the run."""
     if path is None:
         return
     if path.is_dir() or not path.parent.is_dir():
@@ -148,7 +133,6 @@ def _check_out(path: Path | None, batch: bool) -> None:
 
 
 def _write(memory: np.ndarray, path: Path) -> None:
-
     if path.suffix == ".npy":
         buffer = io.BytesIO()
         np.lib.format.write_array(buffer, memory, allow_pickle=False)
@@ -160,19 +144,18 @@ def _write(memory: np.ndarray, path: Path) -> None:
     write_atomically(path, content)
 
 
-# ---- to a person
+# ---- text
 
 
 def _show(program: Program, before: np.ndarray, result: Result, full: bool) -> None:
     if before.ndim == 1:
-        _show_one(program, program.name, before, result.memory, result.registers, result.steps, result.halted, full)
+        _show_one(program, program.name, before, result, full)
         return
     count = len(before)
     shown = count if full or count <= MANY_MEMORIES else MANY_MEMORIES
     for i in range(shown):
-        title = f"{program.name}, memory {i + 1} of {count}"
-        registers = result.registers[i].tolist()
-        _show_one(program, title, before[i], result.memory[i], registers, result.steps[i], result.halted[i], full)
+        one = Result(result.memory[i], result.registers[i].tolist(), result.steps[i], result.halted[i])
+        _show_one(program, f"{program.name}, memory {i + 1} of {count}", before[i], one, full)
         print()
     if shown < count:
         print(f"... and {count - shown} more memories (--full shows all)")
@@ -180,29 +163,20 @@ def _show(program: Program, before: np.ndarray, result: Result, full: bool) -> N
     print(f"{halted} of {count} halted, after at most {int(result.steps.max(initial=0))} steps")
 
 
-def _show_one(
-    program: Program,
-    title: str,
-    before: np.ndarray,
-    after: np.ndarray,
-    registers: list[int],
-    steps: int,
-    halted: bool,
-    full: bool,
-) -> None:
-    ending = "halted after" if halted else "did not halt within"
-    print(f"{title}: {ending} {steps} step{'' if steps == 1 else 's'}")
+def _show_one(program: Program, title: str, before: np.ndarray, result: Result, full: bool) -> None:
+    ending = "halted after" if result.halted else "did not halt within"
+    print(f"{title}: {ending} {result.steps} step{'' if result.steps == 1 else 's'}")
+    after = result.memory
     changed = int((before != after).sum())
     marks = f"{changed} changed, in brackets" if changed else "none changed"
     print(f"memory, {len(after)} cells, {marks}:")
     _show_cells(before, after, full or len(after) <= MANY_CELLS)
-    words = ", ".join(f"{name} = {value}" for name, value in zip(program.registers, registers, strict=True))
+    words = ", ".join(f"{name} = {value}" for name, value in zip(program.registers, result.registers, strict=True))
     print(textwrap.fill(f"registers: {words}", 100, subsequent_indent="  "))
 
 
 def _show_cells(before: np.ndarray, after: np.ndarray, full: bool) -> None:
-    """Rows of cells, each with the address of its first."""
-
+    """Print rows of cells, each with the address of its first cell."""
     width = len(str(int(after.max())))
     address = len(str(len(after) - 1))
     columns = next((columns for columns in (20, 10) if address + 4 + columns * (width + 2) <= 100), 5)

@@ -1,11 +1,10 @@
-"""`nram simplify`: the same program, shorter."""
+"""`nram simplify`: make a program shorter."""
 
 import argparse
-import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from nram.cli.output import print_json
+from nram.cli.output import note, print_json
 from nram.cli.program_argument import add_modules, add_program, program_of
 from nram.errors import UsageError
 from nram.extensions import get_task
@@ -17,20 +16,19 @@ from nram.programs.text import table_to_text
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Make a program shorter. For every memory and step limit the result has the same memory, number "
-        "of steps and halting; for inputs of one task alone, if --task names it."
+        "Make a program shorter. For every memory and step limit the result has the same final memory, number "
+        "of steps and halting. With --task this holds only for inputs of that task."
     )
     add_program(parser)
     parser.add_argument("--task", metavar="T", help="also drop the rows that no input of this task leads to")
-    parser.add_argument("--keep-registers", action="store_true", help="keep the registers' values at the halt as well")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="write the program there (JSON, or text for .nram)")
+    parser.add_argument("--keep-registers", action="store_true", help="also keep the final values of the registers")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write it to this file (JSON, or text for .nram)")
     add_modules(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-
     if arguments.task and arguments.keep_registers:
-        raise UsageError("--keep-registers does not go with --task: leave one of them out")
+        raise UsageError("--keep-registers and --task exclude each other: leave one of them out")
     before = program_of(arguments)
     if arguments.task:
         after = specialise(before, get_task(arguments.task))
@@ -45,6 +43,6 @@ def run(arguments: argparse.Namespace) -> int:
         sizes = {"before": asdict(size_of(before)), "after": asdict(size_of(after))}
         print_json({"out": arguments.out and str(arguments.out), "size": sizes, "program": to_json(after)})
         return 0
-    print(f"{size_of(before)} -> {size_of(after)}", file=sys.stderr)
+    note(f"{size_of(before)} -> {size_of(after)}")
     print(table_to_text(after), end="")
     return 0

@@ -1,19 +1,17 @@
-"""`nram trace`: what a program, or the continuous machine of a run, does step by step."""
+"""`nram trace`: show step by step what a program, or the continuous machine of a run, does."""
 
 from __future__ import annotations
 
 import argparse
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nram.cli.arguments import add_device, natural, positive
 from nram.cli.memory_argument import HELP, read_memory
-from nram.cli.output import print_json
-from nram.cli.program_argument import add_modules, add_program, program_of
-from nram.cli.run import limit_in_words
+from nram.cli.output import print_json, terminal_width
+from nram.cli.program_argument import add_modules, add_program, program_of, require_limit
 from nram.errors import UsageError
 from nram.extensions import get_task
 from nram.files import write_atomically
@@ -38,29 +36,29 @@ PICTURES = (".png", ".svg", ".pdf")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Show memory and registers at the start of every step, and the arguments of READ and WRITE, as in "
-        "the paper's tables. The memory is given, or an instance of the program's task is drawn."
+        "the paper's tables. The memory is given, or an instance of the program's task is sampled."
     )
     parser.epilog = (
-        "--out FILE takes the format from its ending: .txt, .tex, .html, .json; .png, .svg and .pdf are heat "
+        "--out FILE takes the format from its suffix: .txt, .tex, .html, .json; .png, .svg and .pdf are heat "
         "maps. Rows are counted from 1, states from 0."
     )
     add_program(parser, "; with --soft a run or a name")
     parser.add_argument("--memory", metavar="CELLS", help=f"{HELP}; here only one memory")
-    parser.add_argument("--task", metavar="TASK", help="draw an instance of this task (default: the program's)")
-    parser.add_argument("--complexity", type=positive, metavar="N", help="of it (default: 5, or the smallest)")
-    parser.add_argument("--seed", type=natural, metavar="S", help="of it (default: 0)")
+    parser.add_argument("--task", metavar="TASK", help="sample an instance of this task (default: the program's task)")
+    parser.add_argument("--complexity", type=positive, metavar="N", help="its complexity (default: 5, or the smallest)")
+    parser.add_argument("--seed", type=natural, metavar="S", help="seed of the instance (default: 0)")
     parser.add_argument("--memory-size", type=positive, metavar="M", help="pad the memory with zeros to M cells")
-    parser.add_argument("--max-steps", type=natural, metavar="N", help="default: T(n), or until it halts")
-    parser.add_argument("--format", choices=sorted(FORMATS.values()), help="default: text, or what --out says")
+    parser.add_argument("--max-steps", type=natural, metavar="N", help="step limit (default: T(n), or until it halts)")
+    parser.add_argument("--format", choices=sorted(FORMATS.values()), help="default: text, or by the suffix of --out")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write to a file instead of standard output")
-    parser.add_argument("--full", action="store_true", help="leave nothing out, however large it is")
+    parser.add_argument("--full", action="store_true", help="show everything, however large it is")
     parser.add_argument(
         "--soft",
         action="store_true",
-        help="trace the continuous machine of a run's member, or of the zoo's weights: likeliest values with their "
-        "probabilities",
+        help="trace the continuous machine of a run's member, or of the zoo's weights: the most probable values with "
+        "their probabilities",
     )
-    parser.add_argument("--member", type=natural, metavar="K", help="with --soft: which of the best (default: 0)")
+    parser.add_argument("--member", type=natural, metavar="K", help="with --soft: which member (default: 0, the best)")
     add_device(parser)
     add_modules(parser)
 
@@ -70,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.memory is not None:
         given = [name for name in ("task", "complexity", "seed") if getattr(arguments, name) is not None]
         if given:
-            raise UsageError(f"--memory and --{given[0]} exclude each other: an instance brings its own memory")
+            raise UsageError(f"--memory and --{given[0]} exclude each other: an instance has its own memory")
     return _trace_soft(arguments, form) if arguments.soft else _trace_program(arguments, form)
 
 
@@ -81,11 +79,9 @@ def _form(arguments) -> str:
     ending = arguments.out.suffix.lower()
     form = "picture" if ending in PICTURES else FORMATS.get(ending, arguments.format)
     if form is None:
-        raise UsageError(
-            f"{arguments.out} has an ending that says nothing: use {', '.join((*FORMATS, *PICTURES))}, or --format"
-        )
+        raise UsageError(f"{arguments.out} has an unknown suffix: use {', '.join((*FORMATS, *PICTURES))}, or --format")
     if arguments.format not in (None, form):
-        raise UsageError(f"{arguments.out} does not go with --format {arguments.format}: leave one of them out")
+        raise UsageError(f"{arguments.out} contradicts --format {arguments.format}: leave one of them out")
     return form
 
 
@@ -93,9 +89,8 @@ def _form(arguments) -> str:
 
 
 def _trace_program(arguments, form: str) -> int:
-
     if arguments.member is not None:
-        raise UsageError("--member chooses a member of a run: add --soft, or leave it out")
+        raise UsageError("--member is for runs: add --soft, or leave it out")
     if (Path(arguments.program) / "run.json").is_file():
         raise UsageError(
             f"{arguments.program} is a training run: --soft traces its continuous machine, "
@@ -108,41 +103,32 @@ def _trace_program(arguments, form: str) -> int:
 
         draw_heatmap(trace, arguments.out)
     words = None if form == "picture" else _in_words(trace, form, arguments)
-
     return _deliver(arguments, words, lambda: trace_to_json(trace), f"{program.name}: {'; '.join(trace.outcome())}")
 
 
 def _record(arguments, program: Program) -> Trace:
-
     if arguments.memory is not None:
-        if program.needs_limit and arguments.max_steps is None:
-            raise UsageError(
-                f"{program.name} is right only when it is stopped after {limit_in_words(program)} steps, where n is "
-                "the complexity: say when by --max-steps"
-            )
+        require_limit(program, arguments.max_steps)
         return record_trace(program, read_memory(arguments.memory), arguments.max_steps, arguments.memory_size)
     if program.task is None and arguments.task is None:
-        raise UsageError(f"{program.name} has no task to draw an instance of: give --memory or --task")
-
-    complexity, instance = _draw(arguments, task_of(program, arguments.task))
+        raise UsageError(f"{program.name} has no task, so no instance can be sampled: give --memory or --task")
+    complexity, instance = _sample(arguments, task_of(program, arguments.task))
     limit = arguments.max_steps
     if limit is None and program.limit is not None:
         limit = program.limit(complexity)
     return record_trace(program, instance.input, limit, instance=instance)
 
 
-def _draw(arguments, task: Task) -> tuple[int, Instance]:
-    """An instance of a task, and its complexity."""
+def _sample(arguments, task: Task) -> tuple[int, Instance]:
+    """An instance of a task, with its complexity."""
     complexity = max(5, task.min_complexity) if arguments.complexity is None else arguments.complexity
     return complexity, task.sample(complexity, 1, arguments.seed or 0, arguments.memory_size)[0]
 
 
 def _in_words(trace: Trace, form: str, arguments) -> str:
-    """The trace in one of the formats that are text."""
-
+    """The trace in one of the text formats."""
     if form == "text":
-        sizes: dict[str, Any] = {"width": None, "most_steps": None} if arguments.full else {"width": _width()}
-        return _with_hint(trace_to_text(trace, **sizes), arguments)
+        return _with_hint(trace_to_text(trace, **_sizes(arguments)), arguments)
     if form == "json":
         return json.dumps(trace_to_json(trace)) + "\n"
     sizes = {"most_cells": None, "most_steps": None} if arguments.full else {}
@@ -153,14 +139,12 @@ def _in_words(trace: Trace, form: str, arguments) -> str:
 
 
 def _trace_soft(arguments, form: str) -> int:
-
     if form in ("latex", "html"):
         raise UsageError(f"a soft trace has no {form} form: use text or JSON, or a picture (--out FILE.png)")
     if arguments.task is not None:
-        raise UsageError("--task and --soft exclude each other: a run has its task")
+        raise UsageError("--task and --soft exclude each other: a run has its own task")
     config, load, title = _weights(arguments)
     memory, limit, instance = _soft_input(arguments, config)
-
     prepare_devices(arguments.device)
     from nram.pictures.soft_traces import draw_soft_trace, record_soft_trace, soft_trace_to_json, soft_trace_to_text
     from nram.training.member import machine_options, wiring_of
@@ -174,23 +158,21 @@ def _trace_soft(arguments, form: str) -> int:
     elif form == "json":
         words = json.dumps(soft_trace_to_json(trace, arguments.full)) + "\n"
     else:
-        sizes: dict[str, Any] = {"width": None, "most_steps": None} if arguments.full else {"width": _width()}
-        words = f"{title}\n\n" + _with_hint(soft_trace_to_text(trace, **sizes), arguments)
+        words = f"{title}\n\n" + _with_hint(soft_trace_to_text(trace, **_sizes(arguments)), arguments)
     summary = f"{title}: {'; '.join(trace.outcome())}"
     return _deliver(arguments, words, lambda: soft_trace_to_json(trace, arguments.full), summary)
 
 
 def _weights(arguments) -> tuple[TrainConfig, Callable[[], Controller], str]:
-    """Of a run's member, or of a program of the zoo: the configuration, how to load the network, and a title."""
-
+    """The configuration of a run's member or of a zoo entry, a function that loads the network, and a title."""
     entry = find_entry(arguments.program)
     if entry is None:
         folder, member = RunFolder.open(Path(arguments.program)), arguments.member or 0
-        folder.member_file(member)  # a refusal need not wait for JAX
+        folder.member_file(member)  # refuse a bad member before JAX is loaded
         title = f"{folder.config.task_name}, member {member} of {folder.path}"
         return folder.config, lambda: folder.load_member(member)[0], title
     if arguments.member is not None:
-        raise UsageError("--member chooses a member of a run, and a program of the zoo is one: leave it out")
+        raise UsageError("--member is for runs, and a program of the zoo has only one: leave it out")
 
     def load() -> Controller:
         with zoo_weights(entry) as path:
@@ -201,26 +183,24 @@ def _weights(arguments) -> tuple[TrainConfig, Callable[[], Controller], str]:
 
 
 def _soft_input(arguments, config) -> tuple[list[int], int, Instance | None]:
-    """Memory, steps and, where one was drawn, the instance."""
-
+    """The memory, the step limit, and the instance if one was sampled."""
     if arguments.memory is None:
-        complexity, instance = _draw(arguments, get_task(config.task))
+        complexity, instance = _sample(arguments, get_task(config.task))
         limit = config.step_limit(complexity) if arguments.max_steps is None else arguments.max_steps
         return instance.input, limit, instance
     if arguments.max_steps is None:
-        raise UsageError("give --max-steps: how long the continuous machine runs on this memory")
+        raise UsageError("give --max-steps: the number of steps of the continuous machine on this memory")
     memory = prepare_memory(read_memory(arguments.memory), arguments.memory_size)
     if memory.ndim != 1:
         raise UsageError("a trace is of one memory, not of a batch: give one")
     return memory.tolist(), arguments.max_steps, None
 
 
-# ---- where it goes
+# ---- output
 
 
-def _width() -> int:
-    """Of the terminal, or what one would like it to be."""
-    return max(60, shutil.get_terminal_size((120, 40)).columns)
+def _sizes(arguments) -> dict[str, Any]:
+    return {"width": None, "most_steps": None} if arguments.full else {"width": terminal_width()}
 
 
 def _with_hint(text: str, arguments) -> str:
@@ -228,8 +208,7 @@ def _with_hint(text: str, arguments) -> str:
 
 
 def _deliver(arguments, words: str | None, value: Callable[[], Any], summary: str) -> int:
-    """Words go to the file, or to standard output if none was named; with --json the value goes there."""
-
+    """Write the text to --out, or else to standard output. With --json, standard output gets the value."""
     if arguments.out is not None and words is not None:
         write_atomically(arguments.out, words.encode())
     if arguments.json:
