@@ -50,7 +50,7 @@ def a_task(name: str) -> nram.Task:
 
 @pytest.fixture(scope="module")
 def found() -> Program:
-    outcome = nram.find_program("access", seconds=120, workers=1)
+    outcome = nram.find_program("access", budget=120, workers=1)
     assert outcome.program is not None
     return outcome.program
 
@@ -120,12 +120,12 @@ def test_a_module_is_not_replaced_by_another_of_its_name():
 def test_none_of_something_is_refused_in_a_search(name):
     nothing: dict[str, Any] = {name: 0}
     with pytest.raises(nram.UsageError, match=f"{name} is 0"):
-        nram.find_program("access", seconds=1, **nothing)
+        nram.find_program("access", budget=1, **nothing)
 
 
 def test_a_search_without_time_is_refused():
-    with pytest.raises(nram.UsageError, match="seconds is -3, which leaves no time"):
-        nram.find_program("access", seconds=-3)
+    with pytest.raises(nram.UsageError, match="budget is -3, which leaves no time"):
+        nram.find_program("access", budget=-3)
 
 
 def test_modules_that_are_constants_alone_are_refused():

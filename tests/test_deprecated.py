@@ -38,6 +38,17 @@ def test_it_still_can_be_imported_by_name():
     assert "DeprecationWarning: nram.register is now nram.register_task" in done.stderr
 
 
+def test_the_old_name_of_an_argument_works_with_a_warning():
+    with (
+        pytest.warns(
+            DeprecationWarning, match="seconds=...* is now budget=...: the old name goes in nram 0.3"
+        ) as warnings,
+        pytest.raises(nram.UsageError, match="budget is -3"),
+    ):
+        nram.find_program("access", seconds=-3)
+    assert warnings[0].filename == __file__
+
+
 def test_old_names_are_not_offered():
     assert "register" not in nram.__all__
     assert "register" not in dir(nram)

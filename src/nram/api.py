@@ -47,7 +47,7 @@ Example: TypeAlias = Instance | Mapping[str, Any] | tuple[Iterable[int], Iterabl
 def find_program(
     source: PathLike | Task | Sequence[Instance],
     *,
-    seconds: float = 60.0,
+    budget: float = 60.0,
     seed: int = 0,
     workers: int | None = None,
     registers: int | None = None,
@@ -55,13 +55,15 @@ def find_program(
     states: int | None = None,
     modules: Sequence[str | Module] | None = None,
     start: Program | None = None,
+    seconds: float | None = None,
 ) -> Outcome:
-    """Search for a program, without a network, as `nram search` does.
+    """Search for a program within `budget` seconds, without a network, as `nram search` does.
 
     `source` is a task (an object, a name or a file) or examples (a list of instances, or a JSONL file). Without
     `registers`, `repeats` and `states` small structures are tried first. With any of them only programs of that
     structure are: with 3 registers, each module once and one state where nothing is said. `modules` are those of a
-    row in their order, by name, by file or as objects. `start` is a program to be repaired.
+    row in their order, by name, by file or as objects. `start` is a program to be repaired. `seconds` is the old name
+    of `budget`.
 
     The outcome has `program`, which is None if none was found, the nearest to it as `best`, and `seconds`. A program
     for a task was right on fresh instances, larger ones among them. `nram.verify` says more of it.
@@ -69,8 +71,13 @@ def find_program(
     from nram.search import find_program as search
     from nram.search.for_task import source_of
 
-    if not seconds > 0:
-        raise UsageError(f"seconds is {seconds:g}, which leaves no time: give seconds above 0")
+    if seconds is not None:
+        warnings.warn(
+            "find_program(seconds=...) is now budget=...: the old name goes in nram 0.3", DeprecationWarning, 2
+        )
+        budget = seconds
+    if not budget > 0:
+        raise UsageError(f"budget is {budget:g}, which leaves no time: give seconds above 0")
     numbers = {"registers": registers, "repeats": repeats, "states": states, "workers": workers}
     for name, number in numbers.items():
         if number is not None and number < 1:
@@ -79,7 +86,7 @@ def find_program(
     task, _ = source_of(given, seed)
     outcome = search(
         given if task is None else task,
-        seconds=seconds,
+        seconds=budget,
         seed=seed,
         workers=workers,
         structures=_structures(registers, repeats, states, modules),
