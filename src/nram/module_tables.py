@@ -1,7 +1,7 @@
 """What follows from a module's integer meaning alone: tables of all arguments for one M, and meanings made from them.
 
 The integer meaning of a user-defined module takes single Python integers. Distributions, traced numbers and whole
-arrays go by tables, which are built once for each M. This file imports NumPy late: `nram tasks` does without it.
+arrays go by tables, which are built once for each M.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from nram.errors import UsageError
+from nram.lazy import np
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from nram.modules import Module
 
 Array = Any  # a NumPy or a JAX array
@@ -54,15 +53,11 @@ class EquationTwo:
 @lru_cache(maxsize=64)
 def _indicator(integer: Callable[..., Any], arity: int, size: int) -> np.ndarray:
     """[M^arity, M]: 1 where the module gives the column's number for the row's arguments."""
-    import numpy as np
-
     return np.eye(size, dtype=np.float32)[_table(integer, arity, size).reshape(-1)]
 
 
 @lru_cache(maxsize=64)
 def _table(integer: Callable[..., Any], arity: int, size: int) -> np.ndarray:
-    import numpy as np
-
     outputs = (integer(size, *arguments) for arguments in product(range(size), repeat=arity))
     return np.fromiter(outputs, np.int32, size**arity).reshape((size,) * arity)
 
@@ -90,8 +85,6 @@ def on_batch(module: Module, sizes: np.ndarray, *arguments: np.ndarray) -> Any:
     """The integer meaning on NumPy arrays where every entry has its own M."""
     if module.built_in:
         return module.integer(sizes, *arguments)
-    import numpy as np
-
     return np.frompyfunc(module.integer, 1 + module.arity, 1)(sizes, *arguments).astype(np.int64)
 
 

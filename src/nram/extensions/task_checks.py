@@ -10,6 +10,7 @@ from typing import Any
 
 from nram.extensions.loading import refuse, short
 from nram.limits import StepLimit
+from nram.tasks._symbolic import describes
 from nram.tasks.base import SymbolicCase, Task, Term
 
 SIZES_TRIED = (0, 1, 2, 3, 5, 9, 40)  # added to the smallest complexity
@@ -206,8 +207,6 @@ def _listing_problems(task: Task, listing: Callable[[int, int], Iterator[list[in
 
 def symbolic_problems(task: Task, describe: Callable[[int, Term], Iterator[SymbolicCase]]) -> Iterator[str]:
     """What is wrong with the cases for a solver: they must include drawn inputs with their answers. Imports z3."""
-    from nram.tasks._symbolic import describes
-
     for n in (task.min_complexity, task.min_complexity + 1):
         size = task.least_memory(n) + 1
         cases = list(describe(n, size))

@@ -1,53 +1,49 @@
-"""What the traced samplers share. All shapes are fixed by M, so a part that depends on n is a mask.
-
-This module imports JAX: the task files import it only inside their traced samplers.
-"""
+"""Helpers of the traced samplers. All shapes are fixed by M, so a part that depends on n is a mask."""
 
 from __future__ import annotations
 
-import jax
-import jax.numpy as jnp
-from jax import Array
+from typing import Any
 
+from nram.lazy import jax, jnp
 from nram.tasks.base import TracedInstance
 
 
-def addresses(memory_size: int) -> Array:
+def addresses(memory_size: int) -> jax.Array:
     """0..M-1, the address of each cell."""
     return jnp.arange(memory_size, dtype=jnp.int32)
 
 
-def between(first: Array | int, end: Array | int, memory_size: int) -> Array:
+def between(first: Any, end: Any, memory_size: int) -> jax.Array:
     """bool [M]: the cells first..end-1."""
     address = addresses(memory_size)
     return (address >= first) & (address < end)
 
 
-def random_values(key: Array, count: int, largest: int) -> Array:
+def random_values(key: jax.Array, count: int, largest: int) -> jax.Array:
     """int32 [count], each uniform in 1..largest."""
     return jax.random.randint(key, (count,), 1, largest + 1, dtype=jnp.int32)
 
 
-def random_below(key: Array, end: Array | int) -> Array:
+def random_below(key: jax.Array, end: Any) -> jax.Array:
     """An int32 scalar, uniform in 0..end-1."""
     return jax.random.randint(key, (), 0, end, dtype=jnp.int32)
 
 
-def random_order(key: Array, count: Array | int, size: int) -> Array:
+def random_order(key: jax.Array, count: Any, size: int) -> jax.Array:
     """int32 [size]: 0..count-1 in uniformly random order, then the numbers from count up."""
     drawn = jax.random.bits(key, (size,), jnp.uint32) >> 1  # leaves the largest key to the others
     keys = jnp.where(addresses(size) < count, drawn, jnp.uint32(0xFFFFFFFF))
     return jnp.argsort(keys, stable=True).astype(jnp.int32)
 
 
-def write(memory: Array, where: Array, values: Array | int, active: Array) -> Array:
+def write(memory: jax.Array, where: jax.Array, values: Any, active: jax.Array) -> jax.Array:
     """memory[where[i]] = values[i] for every active i."""
     nowhere = memory.shape[0]
     return memory.at[jnp.where(active, where, nowhere)].set(values, mode="drop")
 
 
-def place_blocks(key: Array, count: Array | int, width: int, first: Array | int, memory_size: int, most: int) -> Array:
-    """int32 [most]: `count` addresses in random order, by the law of `_plain.place_blocks`."""
+def place_blocks(key: jax.Array, count: Any, width: int, first: Any, memory_size: int, most: int) -> jax.Array:
+    """int32 [most]: `count` addresses in random order, with the distribution of `_plain.place_blocks`."""
     items = memory_size - first - count * (width - 1)
     item = random_order(key, items, memory_size)[:most]
     is_block = addresses(most) < count
@@ -55,11 +51,11 @@ def place_blocks(key: Array, count: Array | int, width: int, first: Array | int,
     return first + item + before * (width - 1)
 
 
-def write_linked_list(key: Array, n: Array | int, memory: Array) -> tuple[Array, Array, Array]:
+def write_linked_list(key: jax.Array, n: Any, memory: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Write a list of n nodes from address 3 on, and its head to cell 0.
 
-    Returns the memory, and the addresses and values of the nodes in the list's order; only the first n
-    of these mean something.
+    Returns the memory, and the addresses and values of the nodes in the list's order. Only the first n
+    of these belong to the list.
     """
     memory_size = memory.shape[0]
     most = (memory_size - 3) // 2
@@ -73,7 +69,7 @@ def write_linked_list(key: Array, n: Array | int, memory: Array) -> tuple[Array,
     return memory.at[0].set(nodes[0]), nodes, values
 
 
-def instance(start: Array, cells: Array, answer: Array, scored: Array | None = None) -> TracedInstance:
+def instance(start: jax.Array, cells: jax.Array, answer: jax.Array, scored: jax.Array | None = None) -> TracedInstance:
     """The instance whose output cells take what `answer` (a scalar, or [M]) holds there."""
     output = jnp.where(cells, answer, start)
     return TracedInstance(start, output, cells, cells if scored is None else scored)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from nram.lazy import jax, jnp, z3
 from nram.limits import StepLimit
-from nram.tasks import _enumerated, _plain
+from nram.tasks import _plain, _symbolic, _traced
 from nram.tasks.base import SymbolicCase, Task, Term, TracedInstance
-
-if TYPE_CHECKING:
-    from jax import Array
 
 
 def sample_input(rng: Random, n: int, memory_size: int) -> list[int]:
@@ -24,12 +22,7 @@ def oracle(memory: Sequence[int]) -> tuple[list[int], list[int]]:
     return [memory[k + 1], *memory[1:]], [0]
 
 
-def sample_traced(key: Array, n: Any, memory_size: int) -> TracedInstance:
-    import jax
-    import jax.numpy as jnp
-
-    from nram.tasks import _traced
-
+def sample_traced(key: jax.Array, n: Any, memory_size: int) -> TracedInstance:
     k_key, value_key = jax.random.split(key)
     k = _traced.random_below(k_key, n)
     values = _traced.random_values(value_key, memory_size, memory_size - 1)
@@ -39,14 +32,12 @@ def sample_traced(key: Array, n: Any, memory_size: int) -> TracedInstance:
 
 def legal_inputs(n: int, memory_size: int) -> Iterator[list[int]]:
     for k in range(n):
-        for values in _enumerated.all_values(n, memory_size - 1):
+        for values in _plain.all_values(n, memory_size - 1):
             yield _plain.padded([k, *values], memory_size)
 
 
 def symbolic(n: int, memory_size: Term) -> Iterator[SymbolicCase]:
-    from nram.tasks import _symbolic
-
-    k, values = _symbolic.variable("k"), _symbolic.variables("A", n)
+    k, values = z3.Int("k"), _symbolic.variables("A", n)
     yield SymbolicCase(
         shape="",
         cells=((0, k), *enumerate(values, start=1)),
@@ -59,7 +50,6 @@ TASK = Task(
     name="access",
     summary="Given k and an array A, return A[k].",
     layout="k, A[0..n-1], 0 with 0 <= k < n; A[k], the cell at address k+1, goes to cell 0",
-    min_complexity=1,
     trained_up_to=20,
     step_limit=StepLimit(0, 6),
     least_memory=lambda n: n + 2,

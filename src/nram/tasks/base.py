@@ -1,4 +1,4 @@
-"""What a task is: a memory layout, a sampler of it, and an oracle that knows the answer."""
+"""A task: a memory layout, a sampler of its inputs, and an oracle that gives the answers."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from nram.errors import UsageError
+from nram.lazy import jax
 from nram.limits import StepLimit
-
-if TYPE_CHECKING:
-    from jax import Array  # only for the types: the plain side must not pay for importing JAX
+from nram.tasks._callback import sample_by_callback
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +38,13 @@ class Instance:
 class TracedInstance(NamedTuple):
     """One instance inside compiled JAX code; callers `vmap` for more."""
 
-    input: Array
+    input: jax.Array
     """int32 [M]"""
-    output: Array
+    output: jax.Array
     """int32 [M]"""
-    cells: Array
+    cells: jax.Array
     """bool [M], the output cells"""
-    scored: Array
+    scored: jax.Array
     """bool [M], the cells that count for the paper's error"""
 
 
@@ -55,7 +54,7 @@ Term = Any
 
 @dataclass(frozen=True)
 class SymbolicCase:
-    """Many inputs of one complexity at once, with their answers: all that the assumptions admit."""
+    """Many inputs of one complexity at once, with their answers: all inputs that satisfy the assumptions."""
 
     shape: str
     """What is fixed, in words; empty if nothing is."""
@@ -66,7 +65,7 @@ class SymbolicCase:
     expected: tuple[tuple[Term, Term], ...]
     """Address and value of the output cells."""
     trash: Callable[[Term], Term] | None = None
-    """Address -> what any other cell holds, anything from 1 to M-1. None: they hold 0."""
+    """Address -> the value of any other cell, from 1 to M-1. None: they hold 0."""
 
 
 def all_output_cells(memory: Sequence[int], cells: list[int]) -> list[int]:
@@ -94,21 +93,21 @@ class Task:
     """(rng, n, M) -> the memory at the start, in O(n log n + M)."""
     oracle: Callable[[Sequence[int]], tuple[list[int], list[int]]]
     """Memory at the start -> (expected memory, output cells). The memory must follow the layout, and stays as it is."""
-    sample_traced: Callable[[Array, Any, int], TracedInstance] | None = None
-    """(key, n, M) -> one instance inside compiled code, by the law of `sample_input`. None: training calls
-    `sample_input` and `oracle` instead, which is slower."""
+    sample_traced: Callable[[jax.Array, Any, int], TracedInstance] | None = None
+    """(key, n, M) -> one instance inside compiled code, with the distribution of `sample_input`. None: training
+    calls `sample_input` and `oracle` instead, which is slower."""
     scored_cells: Callable[[Sequence[int], list[int]], list[int]] = all_output_cells
     """(memory at the start, output cells) -> the cells that count for the paper's error."""
     legal_inputs: Callable[[int, int], Iterator[list[int]]] | None = None
-    """(n, M) -> every memory that `sample_input` can draw, each once. None: nobody has written them down."""
+    """(n, M) -> every memory that `sample_input` can draw, each once. None: the task does not list them."""
     symbolic: Callable[[int, Term], Iterator[SymbolicCase]] | None = None
-    """(n, M) -> the same as cases for a solver, which together hold every such memory. M may be a term."""
+    """(n, M) -> cases for a solver, which together include every such memory. M may be a term."""
 
     def sample(self, complexity: int, count: int, seed: int, memory_size: int | None = None) -> list[Instance]:
         """Instances of one complexity, the same from the same seed on every platform.
 
-        A larger `count` continues the list of a smaller one. `memory_size` is the least that works
-        unless given.
+        A larger `count` continues the list of a smaller one. Without `memory_size`, the memory is the least that
+        works.
         """
         problems = self._complexity_problems(complexity)
         if not problems and memory_size is not None:
@@ -123,14 +122,12 @@ class Task:
         rng = random.Random(int(seed))
         return [self.solved(self.sample_input(rng, complexity, size), complexity) for _ in range(count)]
 
-    def draw_traced(self, key: Array, n: Any, memory_size: int) -> TracedInstance:
+    def draw_traced(self, key: jax.Array, n: Any, memory_size: int) -> TracedInstance:
         """One instance inside compiled code. n may be traced, so it is not checked here: it must lie between
         `min_complexity` and `largest_complexity(memory_size)`."""
         if self.sample_traced is not None:
             return self.sample_traced(key, n, memory_size)
-        from nram.tasks._callback import sample_by_callback
-
-        return sample_by_callback(self, key, n, memory_size)
+        return TracedInstance(*sample_by_callback(self, key, n, memory_size))
 
     def largest_complexity(self, memory_size: int) -> int:
         """The largest complexity that fits; less than `min_complexity` if none does."""
@@ -147,7 +144,7 @@ class Task:
         _refuse(self._memory_size_problems(complexity, memory_size))
 
     def solved(self, memory: list[int], complexity: int) -> Instance:
-        """The instance that begins with this memory."""
+        """The instance with this input."""
         output, cells = self.oracle(memory)
         return Instance(memory, output, cells, self.scored_cells(memory, cells), self.step_limit(complexity))
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from nram.lazy import jax, jnp
 from nram.limits import StepLimit
-from nram.tasks import _enumerated, _plain
+from nram.tasks import _plain, _symbolic, _traced
 from nram.tasks.base import SymbolicCase, Task, Term, TracedInstance
-
-if TYPE_CHECKING:
-    from jax import Array
 
 
 def sample_input(rng: Random, n: int, memory_size: int) -> list[int]:
@@ -25,24 +23,22 @@ def oracle(memory: Sequence[int]) -> tuple[list[int], list[int]]:
     return [*memory[:destination], *array, *memory[end:]], list(range(destination, end))
 
 
-def sample_traced(key: Array, n: Any, memory_size: int) -> TracedInstance:
-    import jax.numpy as jnp
-
-    from nram.tasks import _traced
-
+def traced_start(key: jax.Array, n: Any, memory_size: int) -> jax.Array:
     values = _traced.random_values(key, memory_size, memory_size - 1)
-    start = jnp.where(_traced.between(1, n + 1, memory_size), values, 0).at[0].set(n + 1)
+    return jnp.where(_traced.between(1, n + 1, memory_size), values, 0).at[0].set(n + 1)
+
+
+def sample_traced(key: jax.Array, n: Any, memory_size: int) -> TracedInstance:
+    start = traced_start(key, n, memory_size)
     return _traced.instance(start, cells=_traced.between(n + 1, 2 * n + 1, memory_size), answer=jnp.roll(start, n))
 
 
 def legal_inputs(n: int, memory_size: int) -> Iterator[list[int]]:
-    for values in _enumerated.all_values(n, memory_size - 1):
+    for values in _plain.all_values(n, memory_size - 1):
         yield _plain.padded([n + 1, *values], memory_size)
 
 
 def symbolic(n: int, memory_size: Term) -> Iterator[SymbolicCase]:
-    from nram.tasks import _symbolic
-
     values = _symbolic.variables("A", n)
     yield SymbolicCase(
         shape="",
@@ -56,7 +52,6 @@ TASK = Task(
     name="copy",
     summary="Given an array and a pointer to the destination, copy the array there.",
     layout="p, A[0..n-1] with p = n+1; A goes to p..p+n-1",
-    min_complexity=1,
     trained_up_to=15,
     step_limit=StepLimit(2, 4),
     least_memory=lambda n: max(2 * n + 1, 3),

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from nram.lazy import jax, jnp
 from nram.limits import StepLimit
-from nram.tasks import _enumerated, _plain
+from nram.tasks import _plain, _symbolic, _traced
 from nram.tasks.base import SymbolicCase, Task, Term, TracedInstance
-
-if TYPE_CHECKING:
-    from jax import Array
 
 
 def sample_input(rng: Random, n: int, memory_size: int) -> list[int]:
@@ -24,24 +22,18 @@ def oracle(memory: Sequence[int]) -> tuple[list[int], list[int]]:
     return [value + 1 for value in memory[:n]] + list(memory[n:]), list(range(n))
 
 
-def sample_traced(key: Array, n: Any, memory_size: int) -> TracedInstance:
-    import jax.numpy as jnp
-
-    from nram.tasks import _traced
-
+def sample_traced(key: jax.Array, n: Any, memory_size: int) -> TracedInstance:
     array = _traced.between(0, n, memory_size)
     values = _traced.random_values(key, memory_size, memory_size - 2)
     return _traced.instance(jnp.where(array, values, 0), cells=array, answer=values + 1)
 
 
 def legal_inputs(n: int, memory_size: int) -> Iterator[list[int]]:
-    for values in _enumerated.all_values(n, memory_size - 2):
+    for values in _plain.all_values(n, memory_size - 2):
         yield _plain.padded([*values], memory_size)
 
 
 def symbolic(n: int, memory_size: Term) -> Iterator[SymbolicCase]:
-    from nram.tasks import _symbolic
-
     values = _symbolic.variables("A", n)
     yield SymbolicCase(
         shape="",
@@ -55,7 +47,6 @@ TASK = Task(
     name="increment",
     summary="Given an array, increment all its elements by 1.",
     layout="A[0..n-1], 0 with values 1..M-2; A[i]+1 takes the place of A[i]",
-    min_complexity=1,
     trained_up_to=15,
     step_limit=StepLimit(1, 4),
     least_memory=lambda n: max(n + 1, 3),

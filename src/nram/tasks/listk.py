@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from nram.lazy import jax, jnp, z3
 from nram.limits import StepLimit
-from nram.tasks import _enumerated, _plain
+from nram.tasks import _plain, _symbolic, _traced
 from nram.tasks.base import SymbolicCase, Task, Term, TracedInstance
-
-if TYPE_CHECKING:
-    from jax import Array
 
 
 def sample_input(rng: Random, n: int, memory_size: int) -> list[int]:
@@ -28,12 +26,7 @@ def oracle(memory: Sequence[int]) -> tuple[list[int], list[int]]:
     return [*memory[:2], memory[node + 1], *memory[3:]], [2]
 
 
-def sample_traced(key: Array, n: Any, memory_size: int) -> TracedInstance:
-    import jax
-    import jax.numpy as jnp
-
-    from nram.tasks import _traced
-
+def sample_traced(key: jax.Array, n: Any, memory_size: int) -> TracedInstance:
     list_key, k_key = jax.random.split(key)
     empty = jnp.zeros(memory_size, jnp.int32)
     memory, _, values = _traced.write_linked_list(list_key, n, empty)
@@ -42,25 +35,19 @@ def sample_traced(key: Array, n: Any, memory_size: int) -> TracedInstance:
 
 
 def legal_inputs(n: int, memory_size: int) -> Iterator[list[int]]:
-    for nodes in _enumerated.all_placements(n, width=2, first=3, memory_size=memory_size):
+    for nodes in _plain.all_placements(n, width=2, first=3, memory_size=memory_size):
         for k in range(n):
-            for values in _enumerated.all_values(n, memory_size - 1):
-                yield _enumerated.memory_of([*_enumerated.list_cells(nodes, values), (1, k)], memory_size)
+            for values in _plain.all_values(n, memory_size - 1):
+                yield _plain.memory_of([*_plain.list_cells(nodes, values), (1, k)], memory_size)
 
 
 def symbolic(n: int, memory_size: Term) -> Iterator[SymbolicCase]:
-    from nram.tasks import _symbolic
-
-    k, nodes, values = _symbolic.variable("k"), _symbolic.variables("node", n), _symbolic.variables("value", n)
+    k = z3.Int("k")
+    nodes, values, assumptions = _symbolic.linked_list(n, memory_size)
     yield SymbolicCase(
         shape="",
-        cells=((1, k), (2, 0), *_enumerated.list_cells(nodes, values)),
-        assumptions=(
-            *_symbolic.within([k], 0, n - 1),
-            *_symbolic.within(nodes, 3, memory_size - 2),
-            *_symbolic.apart(nodes, width=2),
-            *_symbolic.within(values, 1, memory_size - 1),
-        ),
+        cells=((1, k), (2, 0), *_plain.list_cells(nodes, values)),
+        assumptions=(*_symbolic.within([k], 0, n - 1), *assumptions),
         expected=((2, _symbolic.selected(k, values)),),
     )
 
@@ -69,7 +56,6 @@ TASK = Task(
     name="listk",
     summary="Given the head of a linked list and a number k, return the value of the node k hops away.",
     layout="head, k, 0, then n nodes (next, value) at random addresses, 0 <= k < n; the value goes to cell 2",
-    min_complexity=1,
     trained_up_to=10,
     step_limit=StepLimit(2, 8),
     least_memory=lambda n: 3 + 2 * n,

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from nram.lazy import jax, jnp, z3
 from nram.limits import StepLimit
-from nram.tasks import _enumerated, _plain
+from nram.tasks import _plain, _symbolic, _traced
 from nram.tasks.base import SymbolicCase, Task, Term, TracedInstance
-
-if TYPE_CHECKING:
-    from jax import Array
 
 
 def sample_input(rng: Random, n: int, memory_size: int) -> list[int]:
@@ -30,12 +28,7 @@ def oracle(memory: Sequence[int]) -> tuple[list[int], list[int]]:
     return [*memory[:2], node, *memory[3:]], [2]
 
 
-def sample_traced(key: Array, n: Any, memory_size: int) -> TracedInstance:
-    import jax
-    import jax.numpy as jnp
-
-    from nram.tasks import _traced
-
+def sample_traced(key: jax.Array, n: Any, memory_size: int) -> TracedInstance:
     trash_key, list_key, wanted_key = jax.random.split(key, 3)
     trash = _traced.random_values(trash_key, memory_size, memory_size - 1)
     memory, nodes, values = _traced.write_linked_list(list_key, n, trash)
@@ -48,34 +41,28 @@ def sample_traced(key: Array, n: Any, memory_size: int) -> TracedInstance:
 
 def legal_inputs(n: int, memory_size: int) -> Iterator[list[int]]:
     rest = memory_size - 3 - 2 * n
-    for nodes in _enumerated.all_placements(n, width=2, first=3, memory_size=memory_size):
+    for nodes in _plain.all_placements(n, width=2, first=3, memory_size=memory_size):
         inside = {address for node in nodes for address in (node, node + 1)}
         around = [address for address in range(3, memory_size) if address not in inside]
-        for values in _enumerated.all_values(n, memory_size - 1):
+        for values in _plain.all_values(n, memory_size - 1):
             for wanted in sorted(set(values)):
-                cells = [*_enumerated.list_cells(nodes, values), (1, wanted)]
-                for trash in _enumerated.all_values(rest, memory_size - 1):
-                    yield _enumerated.memory_of([*cells, *zip(around, trash, strict=True)], memory_size)
+                cells = [*_plain.list_cells(nodes, values), (1, wanted)]
+                for trash in _plain.all_values(rest, memory_size - 1):
+                    yield _plain.memory_of([*cells, *zip(around, trash, strict=True)], memory_size)
 
 
 def symbolic(n: int, memory_size: Term) -> Iterator[SymbolicCase]:
-    from nram.tasks import _symbolic
-
-    wanted, nodes, values = _symbolic.variable("v"), _symbolic.variables("node", n), _symbolic.variables("value", n)
+    wanted = z3.Int("v")
+    nodes, values, assumptions = _symbolic.linked_list(n, memory_size)
     first_match = nodes[-1]
     for node, value in reversed([*zip(nodes, values, strict=True)][:-1]):
-        first_match = _symbolic.either(value == wanted, node, first_match)
+        first_match = z3.If(value == wanted, node, first_match)
     yield SymbolicCase(
         shape="",
-        cells=((1, wanted), (2, 0), *_enumerated.list_cells(nodes, values)),
-        assumptions=(
-            *_symbolic.within(nodes, 3, memory_size - 2),
-            *_symbolic.apart(nodes, width=2),
-            *_symbolic.within(values, 1, memory_size - 1),
-            _symbolic.any_of([wanted == value for value in values]),
-        ),
+        cells=((1, wanted), (2, 0), *_plain.list_cells(nodes, values)),
+        assumptions=(*assumptions, z3.Or(*(wanted == value for value in values))),
         expected=((2, first_match),),
-        trash=_symbolic.trash("trash"),
+        trash=z3.Function("trash", z3.IntSort(), z3.IntSort()),
     )
 
 
@@ -84,7 +71,6 @@ TASK = Task(
     summary="Given the head of a linked list and a value v, return the address of the first node with v.",
     layout="head, v, 0, then n nodes (next, value) at random addresses and trash in every other cell; "
     "v is on the list; the address goes to cell 2",
-    min_complexity=1,
     trained_up_to=6,
     step_limit=StepLimit(3, 8),
     least_memory=lambda n: 3 + 2 * n,

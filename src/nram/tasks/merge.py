@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import combinations_with_replacement
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from nram.lazy import jax, jnp, z3
 from nram.limits import StepLimit
-from nram.tasks import _plain
+from nram.tasks import _plain, _symbolic, _traced
 from nram.tasks.base import SymbolicCase, Task, Term, TracedInstance
-
-if TYPE_CHECKING:
-    from jax import Array
 
 
 def sample_input(rng: Random, n: int, memory_size: int) -> list[int]:
@@ -38,12 +36,7 @@ def oracle(memory: Sequence[int]) -> tuple[list[int], list[int]]:
     return [*memory[:out], *merged, *memory[end:]], list(range(out, end))
 
 
-def sample_traced(key: Array, n: Any, memory_size: int) -> TracedInstance:
-    import jax
-    import jax.numpy as jnp
-
-    from nram.tasks import _traced
-
+def sample_traced(key: jax.Array, n: Any, memory_size: int) -> TracedInstance:
     most = (memory_size - 5) // 2
     guardian = memory_size - 1
     split_key, value_key = jax.random.split(key)
@@ -75,8 +68,6 @@ def legal_inputs(n: int, memory_size: int) -> Iterator[list[int]]:
 
 
 def symbolic(n: int, memory_size: Term) -> Iterator[SymbolicCase]:
-    from nram.tasks import _symbolic
-
     guardian = memory_size - 1
     for split in range(n + 1):
         first, second = _symbolic.variables("A", split), _symbolic.variables("B", n - split)
@@ -99,14 +90,15 @@ def _ranked(first: Sequence[Term], second: Sequence[Term], rank: int) -> Term:
 
     Of all ways to take rank + 1 values from the two beginnings, the right one has the smallest maximum.
     """
-    from nram.tasks import _symbolic
-
     count = rank + 1
     maxima = []
     for taken in range(max(0, count - len(second)), min(count, len(first)) + 1):
         last = [*first[taken - 1 : taken], *second[count - taken - 1 : count - taken]]
-        maxima.append(last[0] if len(last) == 1 else _symbolic.larger(*last))
-    return _symbolic.smallest(maxima)
+        maxima.append(last[0] if len(last) == 1 else z3.If(last[0] < last[1], last[1], last[0]))
+    smallest = maxima[0]
+    for maximum in maxima[1:]:
+        smallest = z3.If(maximum < smallest, maximum, smallest)
+    return smallest
 
 
 TASK = Task(
@@ -114,7 +106,6 @@ TASK = Task(
     summary="Given pointers to two sorted arrays and to the output, merge the arrays into one sorted array.",
     layout="a, b, o, A, G, B, G with A and B sorted (either may be empty, n values 1..M-2 in all) and the "
     "guardian G = M-1; the n values in order go to o..o+n-1",
-    min_complexity=1,
     trained_up_to=10,
     step_limit=StepLimit(4, 8),
     least_memory=lambda n: 5 + 2 * n,

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import permutations
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from nram.lazy import jax, jnp
 from nram.limits import StepLimit
-from nram.tasks import _enumerated, _plain
+from nram.tasks import _plain, _symbolic, _traced
 from nram.tasks.base import SymbolicCase, Task, Term, TracedInstance
-
-if TYPE_CHECKING:
-    from jax import Array
 
 
 def sample_input(rng: Random, n: int, memory_size: int) -> list[int]:
@@ -28,12 +26,7 @@ def oracle(memory: Sequence[int]) -> tuple[list[int], list[int]]:
     return [array, *permuted, *memory[array:]], list(range(1, array))
 
 
-def sample_traced(key: Array, n: Any, memory_size: int) -> TracedInstance:
-    import jax
-    import jax.numpy as jnp
-
-    from nram.tasks import _traced
-
+def sample_traced(key: jax.Array, n: Any, memory_size: int) -> TracedInstance:
     order_key, value_key = jax.random.split(key)
     cells = _traced.between(1, n + 1, memory_size)
     permutation = jnp.roll(_traced.random_order(order_key, n, memory_size), 1)
@@ -45,13 +38,11 @@ def sample_traced(key: Array, n: Any, memory_size: int) -> TracedInstance:
 
 def legal_inputs(n: int, memory_size: int) -> Iterator[list[int]]:
     for permutation in permutations(range(n)):
-        for values in _enumerated.all_values(n, memory_size - 1):
+        for values in _plain.all_values(n, memory_size - 1):
             yield _plain.padded([n + 1, *permutation, *values], memory_size)
 
 
 def symbolic(n: int, memory_size: Term) -> Iterator[SymbolicCase]:
-    from nram.tasks import _symbolic
-
     permutation, values = _symbolic.variables("P", n), _symbolic.variables("A", n)
     yield SymbolicCase(
         shape="",
@@ -71,7 +62,6 @@ TASK = Task(
     name="permutation",
     summary="Given a permutation P of 0..n-1 and an array A, overwrite P[i] with A[P[i]].",
     layout="a, P[0..n-1], A[0..n-1] with a = n+1, P a permutation of 0..n-1; A[P[i]] takes the place of P[i]",
-    min_complexity=1,
     trained_up_to=6,
     step_limit=StepLimit(2, 6),
     least_memory=lambda n: max(2 * n + 1, 3),

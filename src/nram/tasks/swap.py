@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from nram.lazy import jax, jnp, z3
 from nram.limits import StepLimit
-from nram.tasks import _enumerated, _plain
+from nram.tasks import _plain, _symbolic, _traced
 from nram.tasks.base import SymbolicCase, Task, Term, TracedInstance
-
-if TYPE_CHECKING:
-    from jax import Array
 
 
 def sample_input(rng: Random, n: int, memory_size: int) -> list[int]:
@@ -32,12 +30,7 @@ def scored_cells(memory: Sequence[int], cells: list[int]) -> list[int]:
     return list(memory[:2])
 
 
-def sample_traced(key: Array, n: Any, memory_size: int) -> TracedInstance:
-    import jax
-    import jax.numpy as jnp
-
-    from nram.tasks import _traced
-
+def sample_traced(key: jax.Array, n: Any, memory_size: int) -> TracedInstance:
     one_key, other_key, value_key = jax.random.split(key, 3)
     one = _traced.random_below(one_key, n)
     other = _traced.random_below(other_key, n - 1)
@@ -59,21 +52,19 @@ def sample_traced(key: Array, n: Any, memory_size: int) -> TracedInstance:
 
 def legal_inputs(n: int, memory_size: int) -> Iterator[list[int]]:
     for p, q in combinations(range(2, n + 2), 2):
-        for values in _enumerated.all_values(n, memory_size - 1):
+        for values in _plain.all_values(n, memory_size - 1):
             yield _plain.padded([p, q, *values], memory_size)
 
 
 def symbolic(n: int, memory_size: Term) -> Iterator[SymbolicCase]:
-    from nram.tasks import _symbolic
-
-    p, q, values = _symbolic.variable("p"), _symbolic.variable("q"), _symbolic.variables("A", n)
+    p, q, values = z3.Int("p"), z3.Int("q"), _symbolic.variables("A", n)
     at_p, at_q = _symbolic.selected(p - 2, values), _symbolic.selected(q - 2, values)
     yield SymbolicCase(
         shape="",
         cells=((0, p), (1, q), *enumerate(values, start=2)),
         assumptions=(p >= 2, p < q, q <= n + 1, *_symbolic.within(values, 1, memory_size - 1)),
         expected=tuple(
-            (address, _symbolic.either(p == address, at_q, _symbolic.either(q == address, at_p, value)))
+            (address, z3.If(p == address, at_q, z3.If(q == address, at_p, value)))
             for address, value in enumerate(values, start=2)
         ),
     )

@@ -11,14 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from nram.lazy import jax, jnp
 from nram.limits import StepLimit
-from nram.tasks import _enumerated, _plain
+from nram.tasks import _plain, _symbolic, _traced
 from nram.tasks.base import SymbolicCase, Task, Term, TracedInstance
-
-if TYPE_CHECKING:
-    from jax import Array
 
 # One tree in four has its keys inserted in ascending or descending order (a fair coin), after up to three
 # transpositions of two random places (their number uniform, the places may coincide): such trees are deep.
@@ -92,7 +90,7 @@ def sample_input(rng: Random, n: int, memory_size: int) -> list[int]:
     path = path_to(leaf, parent)
     nodes = _plain.place_blocks(rng, n, width=3, first=3 + len(path), memory_size=memory_size)
     keys = sorted(rng.sample(range(1, memory_size), n))
-    return _enumerated.memory_of(tree_cells(parent, path, nodes, keys), memory_size)
+    return _plain.memory_of(tree_cells(parent, path, nodes, keys), memory_size)
 
 
 def oracle(memory: Sequence[int]) -> tuple[list[int], list[int]]:
@@ -105,12 +103,7 @@ def oracle(memory: Sequence[int]) -> tuple[list[int], list[int]]:
     return [memory[0], memory[node], *memory[2:]], [1]
 
 
-def sample_traced(key: Array, n: Any, memory_size: int) -> TracedInstance:
-    import jax
-    import jax.numpy as jnp
-
-    from nram.tasks import _traced
-
+def sample_traced(key: jax.Array, n: Any, memory_size: int) -> TracedInstance:
     most = (memory_size - 2) // 4
     times_key, leaf_key, place_key, value_key = jax.random.split(key, 4)
     rank = _traced.addresses(most)
@@ -146,13 +139,8 @@ def sample_traced(key: Array, n: Any, memory_size: int) -> TracedInstance:
     return _traced.instance(memory, cells=_traced.between(1, 2, memory_size), answer=keys[leaf])
 
 
-def _traced_insertion_times(key: Array, n: Any, most: int) -> Array:
+def _traced_insertion_times(key: jax.Array, n: Any, most: int) -> jax.Array:
     """`insertion_times` for the first n of `most` ranks."""
-    import jax
-    import jax.numpy as jnp
-
-    from nram.tasks import _traced
-
     order_key, kind_key, direction_key, count_key, place_key = jax.random.split(key, 5)
     rank = _traced.addresses(most)
     nearly_sorted = jnp.where(_traced.random_below(direction_key, 2) == 1, n - 1 - rank, rank)
@@ -182,14 +170,12 @@ def legal_inputs(n: int, memory_size: int) -> Iterator[list[int]]:
     for parent in all_parents(n):
         for leaf in leaves(parent):
             path = path_to(leaf, parent)
-            for nodes in _enumerated.all_placements(n, width=3, first=3 + len(path), memory_size=memory_size):
+            for nodes in _plain.all_placements(n, width=3, first=3 + len(path), memory_size=memory_size):
                 for keys in combinations(range(1, memory_size), n):
-                    yield _enumerated.memory_of(tree_cells(parent, path, nodes, keys), memory_size)
+                    yield _plain.memory_of(tree_cells(parent, path, nodes, keys), memory_size)
 
 
 def symbolic(n: int, memory_size: Term) -> Iterator[SymbolicCase]:
-    from nram.tasks import _symbolic
-
     nodes, keys = _symbolic.variables("node", n), _symbolic.variables("key", n)
     for parent in all_parents(n):
         for leaf in leaves(parent):
@@ -213,7 +199,6 @@ TASK = Task(
     summary="Given the root of a binary search tree and a path, return the value at the end of the path.",
     layout="root, 0, d_1..d_k, 0, then n nodes (value, left, right) at random addresses, a search tree with "
     "distinct keys; d_i is 0 for left and 1 for right, and the path ends at a leaf; its value goes to cell 1",
-    min_complexity=1,
     trained_up_to=10,
     step_limit=StepLimit(4, 8),
     least_memory=lambda n: 4 * n + 2,  # 3 cells a node, and a path of up to n-1 steps
