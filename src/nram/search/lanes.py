@@ -17,6 +17,7 @@ from typing import Any
 from llvmlite import binding, ir
 
 from nram.modules import Module
+from nram.programs.native.instructions import Instructions
 from nram.programs.native.jit import optimised, target_machine
 from nram.search.look_up import store_of
 
@@ -57,46 +58,21 @@ ADDRESSES = {name for name in FRAME if name not in {"operations", "width", "regi
 }
 
 
-class Lanes:
+class Lanes(Instructions):
     """The primitives of the modules on vectors of numbers. Lanes that are not `at_work` read 0 and write nothing."""
 
+    narrow, wide = NUMBERS, WORDS
+
     def __init__(self, at: ir.IRBuilder, memory: Any, size: Any, at_work: Any):
-        self.at = at
-        self.memory = memory
-        self.size = size
+        super().__init__(at, memory, size)
         self.at_work = at_work
 
     def number(self, literal: int) -> Any:
         return _splat(NUMBERS, literal)
 
-    def add(self, a: Any, b: Any) -> Any:
-        return self.at.add(a, b)
-
-    def sub(self, a: Any, b: Any) -> Any:
-        return self.at.sub(a, b)
-
-    def multiply(self, a: Any, b: Any) -> Any:
-        wide = self.at.mul(self.at.zext(a, WORDS), self.at.zext(b, WORDS))
-        empty = self.equal(self.size, self.number(0))  # lanes too many, where a division would end everything
-        size = self.choose(empty, self.number(1), self.size)
-        return self.at.trunc(self.at.urem(wide, self.at.zext(size, WORDS)), NUMBERS)
-
-    def divide(self, a: Any, b: Any) -> Any:
-        nothing = self.equal(b, self.number(0))
-        quotient = self.at.udiv(a, self.choose(nothing, self.number(1), b))
-        return self.choose(nothing, self.number(0), quotient)
-
-    def less(self, a: Any, b: Any) -> Any:
-        return self.at.icmp_unsigned("<", a, b)
-
-    def equal(self, a: Any, b: Any) -> Any:
-        return self.at.icmp_unsigned("==", a, b)
-
-    def choose(self, condition: Any, yes: Any, no: Any) -> Any:
-        return self.at.select(condition, yes, no)
-
-    def within(self, value: Any) -> Any:
-        return self.choose(self.less(value, self.size), value, self.number(0))
+    def modulus(self) -> Any:
+        unused = self.equal(self.size, self.number(0))  # lanes without an instance, where a division would trap
+        return self.choose(unused, self.number(1), self.size)
 
     def look_up(self, store: int, *arguments: Any) -> Any:
         """What a `TableStore` at this address holds for the arguments."""
@@ -235,8 +211,8 @@ class _Block:
             case = at.function.append_basic_block(meaning.name)
             choice.add_case(ir.Constant(I64, number), case)
             at.position_at_end(case)
-            to, given = Lanes(at, frame["memory"], self.size, at_work), arguments[: meaning.arity]
-            value = meaning.emit(to, *given) if meaning.emits else to.look_up(store_of(meaning).address, *given)
+            b, given = Lanes(at, frame["memory"], self.size, at_work), arguments[: meaning.arity]
+            value = meaning.emit(b, *given) if meaning.emits else b.look_up(store_of(meaning).address, *given)
             if meaning.memory != "writes":
                 self._put(frame["values"], output, value)
             at.branch(done)

@@ -1,8 +1,8 @@
 """Programs as native code.
 
-flow      which row can follow which, and by which tests it is found
-llvm      a program as LLVM instructions; `strides` the loops that take many steps at once; `tables` very large programs
-jit       compiled in memory and called from Python
-c_source  the same as C text; `aot` files: objects, libraries, headers
-speed     native code against hand-written C, NumPy and the interpreter
+flow          which row can follow which, and which tests find it
+instructions  modules and rows as LLVM instructions
+llvm          whole programs as LLVM; `strides` adds loops that take many steps at once, `tables` is for large programs
+jit           programs compiled in memory and called from Python
+aot           programs compiled to files: objects, libraries, headers; `c_source` writes C
 """

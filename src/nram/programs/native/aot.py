@@ -1,8 +1,8 @@
 """Programs compiled ahead of time: files with a C interface that need neither Python nor nram.
 
-Object files and shared libraries are made by LLVM for any processor of this computer's architecture, and hold two
+LLVM makes object files and shared libraries for any processor of this computer's architecture. They contain two
 functions, one that checks its input and one that does not (see the header that is written beside them). Only a
-shared library needs a tool from outside, to link it.
+shared library needs an external tool, a linker.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ from nram.files import write_atomically
 from nram.programs.ir import Program
 from nram.programs.memory import LARGEST_SIZE, LEAST_SIZE
 from nram.programs.native.c_source import BAD_CELL, REFUSALS, symbol_for, to_c, to_header
+from nram.programs.native.instructions import HALTED, I1, I32, I64, POINTER, START, element, i32, i64
 from nram.programs.native.jit import optimised, parsed, target_machine
-from nram.programs.native.llvm import HALTED, I1, I32, I64, POINTER, START, build_advance, element
+from nram.programs.native.llvm import build_advance
 
 Form = Literal["object", "shared", "c", "llvm"]
 FORMS: tuple[Form, ...] = get_args(Form)
@@ -36,11 +37,11 @@ LINKERS = ("cc", "gcc", "clang")
 
 @dataclass(frozen=True)
 class Files:
-    """What was written."""
+    """The files that were written."""
 
     form: Form
     symbol: str
-    """The function that checks its input; with _unchecked at the end, the one that does not."""
+    """The function that checks its input; with the suffix _unchecked, the one that does not."""
     out: Path
     header: Path
 
@@ -50,7 +51,7 @@ def compile_program(
 ) -> Files:
     """Write a program as a file of this form, with its header beside it.
 
-    Without a form the file's ending tells it, and an object file is the default. `name` is that of the C function.
+    The form defaults to that of the file's suffix, or to an object file. `name` is the name of the C function.
     """
     symbol = symbol_for(program, name)
     form = form or _form_of(out)
@@ -59,7 +60,7 @@ def compile_program(
         raise UsageError(f"{out} is a folder: name a file in it")
     header = out.with_suffix(".h")
     if header == out:
-        raise UsageError(f"{out} is the name of the header, which is written too: let the file end in {ENDINGS[form]}")
+        raise UsageError(f"{out} would be overwritten by the header: use a name that ends in {ENDINGS[form]}")
     match form:
         case "object":
             content = object_code({symbol: program})
@@ -81,11 +82,11 @@ def _form_of(out: Path | None) -> Form:
         if out.suffix == ending:
             return form
     endings = ", ".join(f"{ending} ({form})" for form, ending in ENDINGS.items())
-    raise UsageError(f"{out} does not tell what to write: give --emit, or a name that ends in one of {endings}")
+    raise UsageError(f"{out} has an unknown suffix: give --emit, or a name that ends in one of {endings}")
 
 
 def object_code(programs: Mapping[str, Program]) -> bytes:
-    """An object file of programs under their names."""
+    """An object file with these programs; the keys are the names of their functions."""
     machine = target_machine(host=False)
     return machine.emit_object(optimised(build_module(programs), machine))
 
@@ -101,8 +102,8 @@ def shared_library(programs: Mapping[str, Program]) -> bytes:
         except OSError as error:
             raise NramError(f"{linker[0]} cannot be started: {error.strerror}") from None
         if done.returncode != 0 or not linked.exists():
-            said = done.stderr.strip()[-1000:] or f"it ended with status {done.returncode} and said nothing"
-            raise NramError(f"{linker[0]} could not link the shared library: {said}")
+            reason = done.stderr.strip()[-1000:] or f"it ended with status {done.returncode} and no message"
+            raise NramError(f"{linker[0]} could not link the shared library: {reason}")
         return linked.read_bytes()
 
 
@@ -117,7 +118,7 @@ def _find_linker() -> list[str]:
     raise NramError(
         f"a shared library needs a linker, and none of {', '.join(LINKERS)} was found: install gcc or clang (on "
         "Debian or Ubuntu 'apt install gcc', on macOS 'xcode-select --install'), or use --emit object or --emit c, "
-        "which need none"
+        "which need no linker"
     )
 
 
@@ -125,7 +126,7 @@ def _find_linker() -> list[str]:
 
 
 def build_module(programs: Mapping[str, Program]) -> ir.Module:
-    """The two functions of the header, for each program, as LLVM."""
+    """An LLVM module with the two functions of the header for each program."""
     module = ir.Module("nram")
     for symbol, program in programs.items():
         unchecked = _add_unchecked(module, symbol, build_advance(module, program), len(program.registers))
@@ -144,20 +145,20 @@ def _add_unchecked(module: ir.Module, symbol: str, advance: ir.Function, count: 
     function = _declare(module, f"{symbol}_unchecked")
     memory, size, max_steps, steps_out, registers_out = function.args
     at = ir.IRBuilder(function.append_basic_block("entry"))
-    registers = at.alloca(I32, ir.Constant(I32, count))
-    # They are zeros where a run begins, but the walk through tables reads them first.
+    registers = at.alloca(I32, i32(count))
+    # A fresh run sets the registers to 0, but the walk through tables reads them first.
     for i in range(count):
-        at.store(ir.Constant(I32, 0), element(at, registers, ir.Constant(I64, i)))
-    arguments = [memory, at.trunc(size, I32), registers, ir.Constant(I32, START), max_steps]
+        at.store(i32(0), element(at, registers, i64(i)))
+    arguments = [memory, at.trunc(size, I32), registers, i32(START), max_steps]
     ending = at.call(advance, arguments)
     null = ir.Constant(POINTER, None)
     with at.if_then(at.icmp_unsigned("!=", steps_out, null)):
         at.store(at.extract_value(ending, 0), steps_out)
     with at.if_then(at.icmp_unsigned("!=", registers_out, null)):
         for i in range(count):
-            index = ir.Constant(I64, i)
+            index = i64(i)
             at.store(at.load(element(at, registers, index), typ=I32), element(at, registers_out, index))
-    halted = at.icmp_signed("==", at.extract_value(ending, 1), ir.Constant(I32, HALTED))
+    halted = at.icmp_signed("==", at.extract_value(ending, 1), i32(HALTED))
     at.ret(at.zext(halted, I32))
     return function
 
@@ -167,30 +168,27 @@ def _add_checked(module: ir.Module, symbol: str, unchecked: ir.Function) -> None
     memory, size, max_steps, _, _ = function.args
     at = ir.IRBuilder(function.append_basic_block("entry"))
 
-    def whole(value: int) -> ir.Constant:
-        return ir.Constant(I64, value)
-
-    bad_size = at.or_(at.icmp_signed("<", size, whole(LEAST_SIZE)), at.icmp_signed(">", size, whole(LARGEST_SIZE)))
+    bad_size = at.or_(at.icmp_signed("<", size, i64(LEAST_SIZE)), at.icmp_signed(">", size, i64(LARGEST_SIZE)))
     conditions: dict[str, Any] = {
         "NO_MEMORY": at.icmp_unsigned("==", memory, ir.Constant(POINTER, None)),
         "BAD_SIZE": bad_size,
-        "BAD_LIMIT": at.icmp_signed("<", max_steps, whole(0)),
+        "BAD_LIMIT": at.icmp_signed("<", max_steps, i64(0)),
     }
     for refusal in REFUSALS:
         if refusal is not BAD_CELL:
             with at.if_then(conditions[refusal.name]):
-                at.ret(ir.Constant(I32, refusal.code))
+                at.ret(i32(refusal.code))
 
     before = at.block
     look, good, bad = (function.append_basic_block(name) for name in ("look", "good", "bad"))
     at.branch(look)
     at.position_at_end(look)
     index, all_good = at.phi(I64), at.phi(I1)
-    # As an unsigned number a negative cell is above every size.
+    # As an unsigned number, a negative cell is larger than every size.
     cell = at.load(element(at, memory, index), typ=I32)
     still_good = at.and_(all_good, at.icmp_unsigned("<", at.sext(cell, I64), size))
-    following = at.add(index, whole(1))
-    index.add_incoming(whole(0), before)
+    following = at.add(index, i64(1))
+    index.add_incoming(i64(0), before)
     index.add_incoming(following, look)
     all_good.add_incoming(ir.Constant(I1, 1), before)
     all_good.add_incoming(still_good, look)
@@ -199,6 +197,6 @@ def _add_checked(module: ir.Module, symbol: str, unchecked: ir.Function) -> None
     at.position_at_end(end)
     at.cbranch(still_good, good, bad)
     at.position_at_end(bad)
-    at.ret(ir.Constant(I32, BAD_CELL.code))
+    at.ret(i32(BAD_CELL.code))
     at.position_at_end(good)
     at.ret(at.call(unchecked, list(function.args)))

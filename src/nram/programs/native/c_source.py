@@ -1,7 +1,7 @@
-"""A program as portable, readable C99, and the C header that all compiled forms share.
+"""Programs as portable, readable C99, and the C header that all compiled forms share.
 
-The C follows the table: a label for every state, an `if` for every row, a line for every operation. As in `llvm`,
-nothing is checked within the loop, because nothing can leave the range 0..M-1 once the memory has been checked.
+The C code follows the table: a label for every state, an `if` for every row, a line for every operation. As in `llvm`,
+the loop checks nothing, because no value can leave the range 0..M-1 once the memory has been checked.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ import re
 from dataclasses import dataclass
 
 from nram.errors import UsageError
-from nram.programs.ir import MODULES, Constant, Output, Program, Register, Row, Value, describe
+from nram.modules import MODULES
+from nram.programs.ir import Program, Register, Row, Value, describe
 from nram.programs.memory import LARGEST_SIZE, LEAST_SIZE
-from nram.programs.text import limit_to_text, value_to_text
+from nram.programs.text import limit_to_text, operation_to_text
 
 RESERVED = """
 auto break case char const continue default do double else enum extern float for goto if inline int long register
@@ -28,7 +29,7 @@ intmax_t uintmax_t size_t ssize_t ptrdiff_t max_align_t offsetof
 
 @dataclass(frozen=True)
 class Refusal:
-    """A way in which the checked function turns an input down."""
+    """An input that the checked function refuses."""
 
     code: int
     name: str
@@ -57,9 +58,9 @@ def symbol_for(program: Program, name: str | None = None) -> str:
         words = re.sub(r"[^A-Za-z0-9]+", "_", program.name).strip("_")[:60].lower()
         return f"nram_{words or 'program'}"
     if re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,99}", name) is None:
-        raise UsageError(f"'{name:.60}' is no name for a C function: use letters, digits and _, a letter first")
+        raise UsageError(f"'{name:.60}' is not a valid C function name: use letters, digits and _, a letter first")
     if name in RESERVED.split():
-        raise UsageError(f"'{name}' has a meaning of its own in C or C++: choose another name")
+        raise UsageError(f"'{name}' is a reserved word of C or C++: choose another name")
     return name
 
 
@@ -93,7 +94,7 @@ def to_header(program: Program, symbol: str) -> str:
 
 
 def declarations(program: Program, symbol: str) -> str:
-    """The two functions and their constants, with what one must know to call them."""
+    """The declarations of the two functions and their constants, with comments for callers."""
     prefix = symbol.upper()
     names = ", ".join(program.registers)
     codes = [("HALTED", 1, "it halted by itself"), ("STOPPED", 0, "it was stopped after max_steps steps")]
@@ -107,12 +108,12 @@ def declarations(program: Program, symbol: str) -> str:
             *listed,
             "",
             "/* Runs the program on a memory of `size` cells, in place, until it halts, for at most max_steps steps.",
-            " * Cells hold whole numbers from 0 to size-1. If the memory, its size or the limit is not as it must be,",
-            " * nothing is changed and a negative number is returned; otherwise *steps is set to the number of steps",
-            f" * and registers[0..{len(program.registers) - 1}] to the registers at the end. Both may be NULL. */",
+            " * Cells hold whole numbers from 0 to size-1. If the memory, its size or the limit is invalid, nothing is",
+            " * changed and a negative number is returned. Otherwise *steps is set to the number of steps and",
+            f" * registers[0..{len(program.registers) - 1}] to the final registers. Both pointers may be NULL. */",
             _signature(symbol) + ";",
             "",
-            "/* The same without any check, for memories that are known to be right: anything else is undefined. */",
+            "/* The same without checks. The behaviour is undefined if the memory, size or limit is invalid. */",
             _signature(f"{symbol}_unchecked") + ";",
         ]
     )
@@ -134,7 +135,7 @@ def _title(program: Program) -> str:
 
 
 def _in_comment(text: str) -> str:
-    """Text that neither ends a comment nor seems to begin another one."""
+    """The text, changed so that it neither ends a comment nor begins another one."""
     return text.replace("*/", "* /").replace("/*", "/ *").replace("??/", "?? /")
 
 
@@ -199,14 +200,14 @@ def _unchecked(program: Program, symbol: str) -> list[str]:
 
 
 def _variable(register: str) -> str:
-    """A name that means nothing else in the function."""
+    """A C variable name for a register that nothing else in the function uses."""
     return register if re.fullmatch(r"r[0-9]+", register) else f"r_{register}"
 
 
 class _Expressions:
     """The primitives of the modules as C expressions on uint32_t: sums stay below 2 M < 2**32.
 
-    Comparisons whose outcome is plain are decided here, because compilers warn of them.
+    Comparisons with a known result are decided here, because compilers warn about them.
     """
 
     size = "M"
@@ -252,7 +253,7 @@ class _Expressions:
 
 
 def _operand(expression: str) -> str:
-    """A choice must not fall apart where it becomes a part of something."""
+    """An expression as an operand: a conditional needs parentheses."""
     return f"({expression})" if " ? " in expression else expression
 
 
@@ -271,10 +272,10 @@ class _Writer:
         lines = [f"state_{state}:"] if state in self.entered else []
         lines += ["    if (left == 0)", "        goto end;", "    left--;"]
         rows = _rows_in_use(self.program.states[state])
-        for place, row in enumerate(rows):
-            last = place == len(rows) - 1  # some row always applies
+        for count, row in enumerate(rows, 1):
+            last = count == len(rows)  # some row always applies
             words = describe(self.program.registers, row.when) or ("always" if len(rows) == 1 else "otherwise")
-            comment = f"/* state {state}, row {place + 1}: {_in_comment(words)} */"
+            comment = f"/* state {state}, row {count}: {_in_comment(words)} */"
             lines += [f"    {'{' if last else f'if ({self._condition(row)}) {{'}  {comment}"]
             lines += [f"        {line}" for line in self._row(row)]
             lines += ["    }"]
@@ -285,29 +286,28 @@ class _Writer:
         return " && ".join(f"{name} {'==' if zero else '!='} 0" for name, zero in tests if zero is not None)
 
     def _row(self, row: Row) -> list[str]:
-        """Operations whose output nothing uses are left out: compilers warn of them."""
+        """The lines of a row. Operations whose output is never used are left out: compilers warn about them."""
         rest = [*self._update(row), *self._go_on(row)]
-        for place in reversed(range(len(row.operations))):
-            operation = row.operations[place]
+        for index in reversed(range(len(row.operations))):
+            operation = row.operations[index]
             module = MODULES[operation.module]
-            if module.memory != "writes" and not _occurs(f"o{place + 1}", [line.split("/*")[0] for line in rest]):
+            if module.memory != "writes" and not _occurs(f"o{index + 1}", [line.split("/*")[0] for line in rest]):
                 continue
-            to = _Expressions()
-            value = module.emit(to, *[self._value(argument, row) for argument in operation.arguments])
-            code = " ".join(to.statements) or f"const uint32_t o{place + 1} = {value};"
-            arguments = ", ".join(value_to_text(self.program, argument) for argument in operation.arguments)
-            rest.insert(0, f"{code}  /* {operation.module}({arguments}) */")
+            b = _Expressions()
+            value = module.emit(b, *[self._value(argument, row) for argument in operation.arguments])
+            code = " ".join(b.statements) or f"const uint32_t o{index + 1} = {value};"
+            rest.insert(0, f"{code}  /* {operation_to_text(self.program, operation)} */")
             self.uses_size = self.uses_size or _occurs("M", [code])
             self.uses_memory = self.uses_memory or module.memory != "nothing"
         return rest
 
     def _update(self, row: Row) -> list[str]:
-        """All registers at once: what is overwritten before it is used is put aside."""
+        """Update all registers at once: a value that is overwritten before its use is saved first."""
         changed = {i: value for i, value in enumerate(row.registers) if value != Register(i)}
-        aside = sorted({value.index for value in changed.values() if isinstance(value, Register)} & changed.keys())
-        lines = [f"const uint32_t old_{self.names[i]} = {self.names[i]};" for i in aside]
+        saved = sorted({value.index for value in changed.values() if isinstance(value, Register)} & changed.keys())
+        lines = [f"const uint32_t old_{self.names[i]} = {self.names[i]};" for i in saved]
         for i, value in changed.items():
-            old = isinstance(value, Register) and value.index in aside
+            old = isinstance(value, Register) and value.index in saved
             lines.append(f"{self.names[i]} = {'old_' if old else ''}{self._value(value, row)};")
         return lines
 
@@ -317,27 +317,22 @@ class _Writer:
         return [f"goto state_{row.next_state};"]
 
     def _value(self, value: Value, row: Row) -> str:
-        match value:
-            case Register(index):
-                return self.names[index]
-            case Constant(number):
-                return f"{number}u"
-            case Output(index):
-                return "0u" if MODULES[row.operations[index].module].memory == "writes" else f"o{index + 1}"
+        def output(index: int) -> str:
+            return "0u" if MODULES[row.operations[index].module].memory == "writes" else f"o{index + 1}"
+
+        return value.resolve(self.names.__getitem__, output, lambda literal: f"{literal}u")
 
 
 def _rows_in_use(rows: tuple[Row, ...]) -> tuple[Row, ...]:
-    """Without those below a row that always applies."""
-    for place, row in enumerate(rows):
-        if all(zero is None for zero in row.when):
-            return rows[: place + 1]
-    return rows
+    """The rows up to the first that always applies."""
+    count = next((i for i, row in enumerate(rows, 1) if all(zero is None for zero in row.when)), len(rows))
+    return rows[:count]
 
 
 def _reached_states(program: Program) -> tuple[list[int], set[int]]:
-    """The states that can be reached from the first, and those of them that a row goes to."""
+    """The states that can be reached from the first, and those among them that some row leads to."""
     reached, entered = [0], set()
-    for state in reached:  # which grows meanwhile
+    for state in reached:  # the list grows during the loop
         for row in _rows_in_use(program.states[state]):
             if not row.halt and row.next_state not in entered:
                 entered.add(row.next_state)

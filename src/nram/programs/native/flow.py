@@ -1,8 +1,7 @@
-"""The control flow of a program: which row can follow which, and by which tests it is found.
+"""The control flow of a program: which row can follow which, and which tests find the next row.
 
-A row is named by its state and its place there. What is known of the register flags when a row begins (its
-conditions, and that no earlier row applied) and when it ends (constants, unchanged registers) spares tests and
-shows which rows can never be reached.
+The analysis uses what is known about the flags when a row begins (its conditions, and that no earlier row applied) and
+when it ends (constants, unchanged registers). This saves tests, and shows which rows can never be reached.
 """
 
 from __future__ import annotations
@@ -11,18 +10,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from nram.programs.ir import CONSTANTS, MODULES, Constant, Output, Program, Register, Row, Value
+from nram.modules import MODULES
+from nram.programs.ir import CONSTANTS, Conditions, Program, Row
 
-RowName = tuple[int, int]
-"""State, and place among its rows."""
-
-Flags = tuple[bool | None, ...]
-"""Of each register: True if it is 0, False if it is not, None if it is not known."""
+RowId = tuple[int, int]
+"""A state, and the index of a row among its rows."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Test:
-    """Look at one register and go on. Tests may share what follows them; identity tells them apart."""
+    """Test one register and go on. Tests may share what follows them, so they are compared by identity."""
 
     register: int
     zero: Decision
@@ -30,7 +27,7 @@ class Test:
 
 
 Decision = Test | int
-"""A test, or the place of the row that applies."""
+"""A test, or the index of the row that applies."""
 
 
 class Flow:
@@ -38,55 +35,64 @@ class Flow:
 
     def __init__(self, program: Program):
         self.program = program
-        self._decisions: dict[tuple[int, Flags], Decision] = {}
-        self._known: dict[RowName, Flags] = {}
+        self._decisions: dict[tuple[int, Conditions], Decision] = {}
+        self._known: dict[RowId, Conditions] = {}
 
-    def row(self, name: RowName) -> Row:
-        return self.program.states[name[0]][name[1]]
+    def row(self, row_id: RowId) -> Row:
+        return self.program.states[row_id[0]][row_id[1]]
 
     @cached_property
-    def rows(self) -> tuple[RowName, ...]:
-        """Every row that the flags do not rule out; the one that comes first is the first."""
+    def rows(self) -> tuple[RowId, ...]:
+        """Every row that the flags do not rule out, beginning with the row of the first step."""
         start = (0, self.program.row_for(0, (True,) * len(self.program.registers)))
-        found: dict[RowName, None] = {start: None}
-        waiting: list[RowName] = [start]
+        found: dict[RowId, None] = {start: None}
+        waiting: list[RowId] = [start]
         while waiting:
-            for name in self.followers(waiting.pop()):
-                if name not in found:
-                    found[name] = None
-                    waiting.append(name)
+            for row_id in self.followers(waiting.pop()):
+                if row_id not in found:
+                    found[row_id] = None
+                    waiting.append(row_id)
         return tuple(found)
 
-    def followers(self, name: RowName) -> list[RowName]:
+    def followers(self, row_id: RowId) -> list[RowId]:
         """The rows that can come after a row."""
-        row = self.row(name)
-        return [] if row.halt else [(row.next_state, place) for place in _places(self.decision(name))]
+        row = self.row(row_id)
+        return [] if row.halt else [(row.next_state, index) for index in _row_indices(self.decision(row_id))]
 
-    def decision(self, name: RowName) -> Decision:
-        """How the row after this one is found."""
-        row = self.row(name)
-        key = row.next_state, self.known_after(name)
+    def decision(self, row_id: RowId) -> Decision:
+        """The tests that find the row after this one."""
+        row = self.row(row_id)
+        key = row.next_state, self.known_after(row_id)
         if key not in self._decisions:
             self._decisions[key] = decide([row.when for row in self.program.states[row.next_state]], key[1])
         return self._decisions[key]
 
-    def known_after(self, name: RowName) -> Flags:
-        """What is certain of the flags when the row has been carried out."""
-        if name not in self._known:
-            row = self.row(name)
-            before = known_before([row.when for row in self.program.states[name[0]]], name[1])
-            self._known[name] = tuple(_flag(value, row, before) for value in row.registers)
-        return self._known[name]
+    def known_after(self, row_id: RowId) -> Conditions:
+        """What is known about the flags after a row."""
+        if row_id not in self._known:
+            row = self.row(row_id)
+            before = known_before([row.when for row in self.program.states[row_id[0]]], row_id[1])
+
+            def output_flag(index: int) -> bool | None:
+                module = row.operations[index].module
+                if MODULES[module].memory == "writes":
+                    return True
+                return CONSTANTS[module] == 0 if module in CONSTANTS else None
+
+            self._known[row_id] = tuple(
+                value.resolve(before.__getitem__, output_flag, lambda literal: literal == 0) for value in row.registers
+            )
+        return self._known[row_id]
 
 
-def known_before(patterns: Sequence[Flags], place: int) -> Flags:
-    """What is certain of the flags when this row applies: its conditions, and that no earlier row did."""
-    known = list(patterns[place])
+def known_before(patterns: Sequence[Conditions], index: int) -> Conditions:
+    """What is known about the flags when this row applies: its conditions, and that no earlier row applied."""
+    known = list(patterns[index])
     if None not in known:
         return tuple(known)
-    # An earlier row all of whose conditions hold but one shows that this one does not. In long tables, where every
-    # row would be compared with every other, only the first are asked.
-    left = [pattern for pattern in patterns[: min(place, 64)] if not _excluded(pattern, known)]
+    # If all conditions of an earlier row hold but one, then that one does not hold. In long tables only the first
+    # rows are used, since comparing all pairs would take too long.
+    left = [pattern for pattern in patterns[: min(index, 64)] if not _excluded(pattern, known)]
     while True:
         narrow = [pattern for pattern in left if len(_open(pattern, known)) == 1]
         if not narrow:
@@ -97,10 +103,13 @@ def known_before(patterns: Sequence[Flags], place: int) -> Flags:
         left = [pattern for pattern in left if not _excluded(pattern, known)]
 
 
-def decide(patterns: Sequence[Flags], known: Flags) -> Decision:
-    """Tests that find the first pattern that applies, without asking for what is known."""
-    possible = [(place, pattern) for place, pattern in enumerate(patterns) if not _excluded(pattern, known)]
-    rows = tuple((place, _unknown_part(pattern, known)) for place, pattern in possible)
+def decide(patterns: Sequence[Conditions], known: Conditions) -> Decision:
+    """Tests that find the first pattern that applies, without testing what is known."""
+    rows = tuple(
+        (index, tuple(None if flag is not None else wanted for wanted, flag in zip(pattern, known, strict=True)))
+        for index, pattern in enumerate(patterns)
+        if not _excluded(pattern, known)
+    )
     try:
         return _tree(rows, {}, 4 * len(patterns) + 64)
     except _TooManyTestsError:
@@ -111,16 +120,16 @@ class _TooManyTestsError(Exception):
     pass
 
 
-_Rows = tuple[tuple[int, Flags], ...]
-"""Places with the conditions that are still open."""
+_Rows = tuple[tuple[int, Conditions], ...]
+"""Row indices with the conditions that are still open."""
 
 
 def _tree(rows: _Rows, known_trees: dict[_Rows, Decision], limit: int) -> Decision:
-    """Every path asks for a register at most once. Equal parts are shared."""
-    place, conditions = rows[0]
+    """A decision diagram: every path tests a register at most once, and equal parts are shared."""
+    index, conditions = rows[0]
     register = next((i for i, condition in enumerate(conditions) if condition is not None), None)
     if register is None:
-        return place
+        return index
     if rows not in known_trees:
         if len(known_trees) >= limit:
             raise _TooManyTestsError
@@ -131,20 +140,20 @@ def _tree(rows: _Rows, known_trees: dict[_Rows, Decision], limit: int) -> Decisi
 
 def _given(rows: _Rows, register: int, flag: bool) -> _Rows:
     kept = []
-    for place, conditions in rows:
+    for index, conditions in rows:
         if conditions[register] in (None, flag):
             conditions = (*conditions[:register], None, *conditions[register + 1 :])
-            kept.append((place, conditions))
+            kept.append((index, conditions))
             if not any(condition is not None for condition in conditions):
-                break  # it applies, and so none after it is looked at
+                break  # this row applies, so later ones do not matter
     return tuple(kept)
 
 
 def _chain(rows: _Rows) -> Decision:
-    """One row after another: more tests on a path, but never more than there are conditions."""
+    """Test one row after another. A path is longer, but has never more tests than there are conditions."""
     following: Decision = rows[-1][0]  # some row always applies, so the last one needs no test
-    for place, conditions in reversed(rows[:-1]):
-        decision: Decision = place
+    for index, conditions in reversed(rows[:-1]):
+        decision: Decision = index
         for register, condition in enumerate(conditions):
             if condition is not None:
                 pair = (decision, following) if condition else (following, decision)
@@ -154,7 +163,7 @@ def _chain(rows: _Rows) -> Decision:
 
 
 def tests_of(decision: Decision) -> Iterator[Test]:
-    """Every test of a decision, each once; the first comes first."""
+    """Every test of a decision, each once, beginning with the first."""
     seen: set[int] = set()
     waiting = [decision]
     while waiting:
@@ -165,7 +174,7 @@ def tests_of(decision: Decision) -> Iterator[Test]:
             waiting += [node.other, node.zero]
 
 
-def _places(decision: Decision) -> list[int]:
+def _row_indices(decision: Decision) -> list[int]:
     """The rows at the ends of a decision, each once."""
     if isinstance(decision, int):
         return [decision]
@@ -173,30 +182,12 @@ def _places(decision: Decision) -> list[int]:
     return list(dict.fromkeys(end for end in ends if isinstance(end, int)))
 
 
-def _open(pattern: Flags, known: Sequence[bool | None]) -> list[int]:
-    """The registers whose flags this pattern needs and nobody knows."""
+def _open(pattern: Conditions, known: Sequence[bool | None]) -> list[int]:
+    """The registers whose flags this pattern needs and that are not known."""
     return [i for i, wanted in enumerate(pattern) if wanted is not None and known[i] is None]
 
 
-def _excluded(pattern: Flags, known: Sequence[bool | None]) -> bool:
+def _excluded(pattern: Conditions, known: Sequence[bool | None]) -> bool:
     return any(
         wanted is not None and flag is not None and wanted != flag for wanted, flag in zip(pattern, known, strict=True)
     )
-
-
-def _unknown_part(pattern: Flags, known: Flags) -> Flags:
-    return tuple(None if flag is not None else wanted for wanted, flag in zip(pattern, known, strict=True))
-
-
-def _flag(value: Value, row: Row, before: Flags) -> bool | None:
-    """Whether a value of a row is certainly 0 or certainly not."""
-    match value:
-        case Constant(number):
-            return number == 0
-        case Register(index):
-            return before[index]
-        case Output(index):
-            module = row.operations[index].module
-            if MODULES[module].memory == "writes":
-                return True
-            return CONSTANTS[module] == 0 if module in CONSTANTS else None

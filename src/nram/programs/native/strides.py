@@ -1,47 +1,50 @@
-"""Loops of native code that take many steps at once, without the questions that every single step asks.
+"""Loops of native code that take many steps at once, without the tests of every single step.
 
 Most steps of most programs repeat the same row (or the same few), while pointers and counters go up or down by a
-constant. Then every value that depends on these registers alone is a line, base + stride k in round k, and so is
-the difference of the two sides of every comparison: wrapping around at M, reaching 0, the step limit. Before the
-loop is entered it is computed for how many rounds K no comparison changes its outcome. Within those rounds the
-lines are exact, by induction: the outcomes are those of round 0, hence so are the formulas. What depends on memory
-is computed and tested in every round as usual.
+constant. Then every value that depends only on these registers is a line: base + stride k in round k. The difference
+of the two sides of a comparison (wrapping around at M, reaching 0, the step limit) is a line too. Code before the loop
+computes for how many rounds K no comparison changes its result. Within these rounds the lines are exact, by induction:
+the comparisons have the results of round 0, so the formulas are the same. What depends on the memory is computed and
+tested in every round as usual.
 
-Which registers have strides is guessed by watching the rows run on random values. Nothing rests on the guess: the
-emitted rows show whether a stride follows from the others, and the code before the loop whether the registers lie
-on the lines (if not, it takes an ordinary step).
+Which registers have strides is guessed, by running the rows on random values. Correctness does not rest on the guess:
+the emitted rows show whether a stride follows from the others, and the code before the loop tests whether the
+registers are on their lines (if not, it takes an ordinary step).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from random import Random
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from llvmlite import ir
 
 from nram.programs.interpret import Machine
 from nram.programs.ir import Program, Row
-from nram.programs.native.flow import Decision, Flow, RowName
-from nram.programs.native.llvm import I1, I32, I64, Advance, Instructions, carry_out
+from nram.programs.native.flow import Decision, Flow, RowId
+from nram.programs.native.instructions import I1, I32, I64, Instructions, emit_row, i32, i64
+
+if TYPE_CHECKING:
+    from nram.programs.native.llvm import Advance
 
 LARGEST_STRIDE = 8
-WARM_UP, OBSERVED = 3, 12  # rounds; registers that take turns do so with a period that divides the second
-LEAST_ROUNDS = 2  # fewer are not worth the loop
+WARM_UP, OBSERVED = 3, 12  # rounds; registers that alternate should do so with a period that divides the second
+LEAST_ROUNDS = 2  # fewer rounds are not worth the loop
 LONGEST_CYCLE = 2  # rows
 MOST_LOOPS = 16
 FOREVER = (1 << 63) - 1
 
 
 class Line(NamedTuple):
-    """base + stride k in round k. The base is computed before the loop, in 64 bits and without wrapping."""
+    """base + stride k in round k. The base is computed before the loop, in 64 bits, without wrapping."""
 
     base: Any
     stride: int
 
 
 class Comparison(NamedTuple):
-    """Of two lines: a < b or a = b, with the line of a - b."""
+    """A comparison of two lines, a < b or a = b, with the line of a - b."""
 
     kind: Literal["less", "equal"]
     difference: Line
@@ -50,28 +53,28 @@ class Comparison(NamedTuple):
 
 
 class _NoLoopError(Exception):
-    """These rows cannot be a loop with these strides. Without that of this register they might."""
+    """These rows are not a loop with these strides. Without the stride of this register they may be."""
 
     def __init__(self, register: int):
         self.register = register
 
 
 class StridedInstructions:
-    """The primitives of the modules where values are lines, computed before the loop, or as usual within it."""
+    """The primitives of the modules on lines, which are computed before the loop, and on ordinary values inside."""
 
-    def __init__(self, before: ir.IRBuilder, inside: Instructions, round_number: Any, rounds: Any):
+    def __init__(self, before: ir.IRBuilder, inside: Instructions, round_index: Any, rounds: Any):
         self.before = before
         self.inside = inside
-        self.round = round_number
+        self.round = round_index
         self.rounds = rounds
-        """K: for so many rounds every outcome relied upon stays as it is."""
+        """K: for this many rounds all comparisons that the loop relies on keep their results."""
         self.valid: Any = ir.Constant(I1, 1)
         self.size = Line(before.zext(inside.size, I64), 0)
 
     # ---- values
 
     def number(self, literal: int) -> Line:
-        return Line(ir.Constant(I64, literal), 0)
+        return Line(i64(literal), 0)
 
     def add(self, a: Any, b: Any) -> Any:
         if isinstance(a, Line) and isinstance(b, Line):
@@ -108,7 +111,7 @@ class StridedInstructions:
                 self._rely_on(condition)
                 return Line(self.before.select(condition.holds, yes.base, no.base), yes.stride)
             if condition.kind == "equal" and condition.difference.stride != 0:
-                self.exclude(condition)  # a pointer that wraps around: rare, so not within a loop
+                self.exclude(condition)  # a pointer that wraps around: rare, so the loop ends before it
                 return no
         return self.inside.choose(self._truth_here(condition), self.here(yes), self.here(no))
 
@@ -119,7 +122,7 @@ class StridedInstructions:
         self.inside.write_at(self._index(pointer), self.here(value))
 
     def here(self, value: Any, at: ir.IRBuilder | None = None) -> Any:
-        """The 32-bit value in this round."""
+        """The 32-bit value of this round."""
         if not isinstance(value, Line):
             return value
         return (at or self.inside.at).trunc(self._wide(value, at), I32)
@@ -131,73 +134,73 @@ class StridedInstructions:
         if line.stride == 0:
             return line.base
         builder: Any = at or self.inside.at
-        way = builder.mul(self.round, ir.Constant(I64, line.stride), flags=["nsw"])
-        return builder.add(line.base, way, flags=["nsw"])
+        distance = builder.mul(self.round, i64(line.stride), flags=["nsw"])
+        return builder.add(line.base, distance, flags=["nsw"])
 
     def _truth_here(self, condition: Any) -> Any:
         if not isinstance(condition, Comparison):
             return condition
         sign = "<" if condition.kind == "less" else "=="
-        return self.inside.at.icmp_signed(sign, self._wide(condition.difference), ir.Constant(I64, 0))
+        return self.inside.at.icmp_signed(sign, self._wide(condition.difference), i64(0))
 
-    # ---- how long outcomes last
+    # ---- how long comparisons keep their results
 
     def _rely_on(self, comparison: Comparison) -> None:
-        """Not for longer than its outcome stays."""
+        """End the loop before this comparison changes its result."""
         stride = comparison.difference.stride
         if stride == 0:
             return
         distance, positive = self._distance(comparison.difference)
         if comparison.kind == "equal":
-            rounds = self.before.select(comparison.holds, ir.Constant(I64, 1), self._ceiling(distance, abs(stride)))
+            rounds = self.before.select(comparison.holds, i64(1), self._ceiling(distance, abs(stride)))
             self._at_most(rounds, self.before.or_(positive, comparison.holds))
         elif stride > 0:  # true until a - b has come up to 0
             self._at_most(self._ceiling(distance, stride), comparison.holds)
         else:  # false until a - b has gone below 0
-            beyond = self.before.add(distance, ir.Constant(I64, 1))
+            beyond = self.before.add(distance, i64(1))
             self._at_most(self._ceiling(beyond, -stride), self.before.not_(comparison.holds))
 
     def exclude(self, comparison: Comparison) -> None:
-        """Not for longer than an equality is false."""
+        """End the loop before this equality becomes true."""
         stride = comparison.difference.stride
         if stride == 0:
             self.demand(self.before.not_(comparison.holds))
             return
         distance, _ = self._distance(comparison.difference)
-        coming = self.before.icmp_signed(">=", distance, ir.Constant(I64, 0))
+        coming = self.before.icmp_signed(">=", distance, i64(0))
         self._at_most(self._ceiling(distance, abs(stride)), coming)
 
     def demand(self, condition: Any) -> None:
-        """Something that must hold for the loop to be entered at all."""
+        """Enter the loop only if this condition holds."""
         self.valid = self.before.and_(self.valid, condition)
 
     def _distance(self, difference: Line) -> tuple[Any, Any]:
-        """How far a difference still has to go to 0, negative if it moves away; and whether it is positive."""
-        zero = ir.Constant(I64, 0)
+        """How far a difference is from 0, negative if it moves away from it; and whether that is positive."""
+        zero = i64(0)
         distance = self.before.sub(zero, difference.base) if difference.stride > 0 else difference.base
         return distance, self.before.icmp_signed(">", distance, zero)
 
     def _ceiling(self, distance: Any, by: int) -> Any:
         if by == 1:
             return distance
-        rounded = self.before.add(distance, ir.Constant(I64, by - 1))
-        return self.before.sdiv(rounded, ir.Constant(I64, by))
+        rounded = self.before.add(distance, i64(by - 1))
+        return self.before.sdiv(rounded, i64(by))
 
     def _at_most(self, rounds: Any, when: Any) -> None:
-        limit = self.before.select(when, rounds, ir.Constant(I64, FOREVER))
+        limit = self.before.select(when, rounds, i64(FOREVER))
         smaller = self.before.icmp_signed("<", limit, self.rounds)
         self.rounds = self.before.select(smaller, limit, self.rounds)
 
 
-def add_loops(advance: Advance) -> dict[tuple[RowName, RowName], ir.Block]:
-    """Loops for the cycles of a program: what to enter between the last row of a cycle and its first."""
+def add_loops(advance: Advance) -> dict[tuple[RowId, RowId], ir.Block]:
+    """Add loops for the cycles of a program: the blocks to enter between the last row of a cycle and its first."""
     flow = advance.flow
-    entries: dict[tuple[RowName, RowName], ir.Block] = {}
+    entries: dict[tuple[RowId, RowId], ir.Block] = {}
     for cycle in find_cycles(flow):
         edge = cycle[-1], cycle[0]
         if edge in entries:
             continue
-        strides = observed_strides(advance.program, [flow.row(name) for name in cycle])
+        strides = observed_strides(advance.program, [flow.row(row_id) for row_id in cycle])
         entry = _try_loop(advance, cycle, strides)
         if entry is not None:
             entries[edge] = entry
@@ -206,26 +209,26 @@ def add_loops(advance: Advance) -> dict[tuple[RowName, RowName], ir.Block]:
     return entries
 
 
-def find_cycles(flow: Flow) -> list[tuple[RowName, ...]]:
-    """Rows that can follow each other in a circle, the short circles first; each once."""
-    order = {name: number for number, name in enumerate(flow.rows)}
-    paths = [(name,) for name in flow.rows]
-    cycles: list[tuple[RowName, ...]] = []
+def find_cycles(flow: Flow) -> list[tuple[RowId, ...]]:
+    """Rows that can follow each other in a cycle; short cycles first, each once."""
+    order = {row_id: index for index, row_id in enumerate(flow.rows)}
+    paths = [(row_id,) for row_id in flow.rows]
+    cycles: list[tuple[RowId, ...]] = []
     for _ in range(LONGEST_CYCLE):
         cycles += [path for path in paths if path[0] in flow.followers(path[-1])]
         if len(cycles) >= MOST_LOOPS:
             break
         paths = [
-            (*path, name)
+            (*path, row_id)
             for path in paths
-            for name in flow.followers(path[-1])
-            if name not in path and order[name] > order[path[0]]
+            for row_id in flow.followers(path[-1])
+            if row_id not in path and order[row_id] > order[path[0]]
         ]
     return cycles
 
 
 def observed_strides(program: Program, rows: Sequence[Row]) -> list[int | None]:
-    """By how much each register changes in a round of these rows, on average, where that is always the same."""
+    """The average change of each register in a round of these rows, or None where it is not always the same."""
     rng = Random(0)
     size = 1009
     memory = rng.choices(range(size), k=size)
@@ -233,8 +236,8 @@ def observed_strides(program: Program, rows: Sequence[Row]) -> list[int | None]:
     for _ in range(3):
         machine = Machine(program, memory)
         before = machine.registers = [rng.randrange(size) for _ in program.registers]
-        for number in range(WARM_UP + OBSERVED):
-            if number == WARM_UP:  # by now registers that follow others at a distance are on their lines
+        for round_index in range(WARM_UP + OBSERVED):
+            if round_index == WARM_UP:  # by now, registers that follow others with a delay are on their lines
                 before = machine.registers
             for row in rows:
                 machine.compute(row)
@@ -249,8 +252,8 @@ def _stride(changes: set[int]) -> int | None:
     return change // OBSERVED if whole else None
 
 
-def _try_loop(advance: Advance, cycle: Sequence[RowName], strides: list[int | None]) -> ir.Block | None:
-    """The block before a loop, or None if the rows make none. Registers whose strides prove wrong do without."""
+def _try_loop(advance: Advance, cycle: Sequence[RowId], strides: list[int | None]) -> ir.Block | None:
+    """The block before a loop, or None if the rows are not a loop. Strides that prove wrong are dropped."""
     while any(strides):
         blocks = len(advance.function.blocks)
         try:
@@ -266,22 +269,22 @@ def _try_loop(advance: Advance, cycle: Sequence[RowName], strides: list[int | No
 class _Loop:
     """One loop while it is being built:
 
-    entry   computes K, and goes to the loop or, for an ordinary step, to the first row
-    round   the rows; after each the search for the next must lead to the row that follows, or the loop is left
+    entry   computes K, then enters the loop, or goes to the first row for an ordinary step
+    round   carries out the rows; after each, the tests must lead to the next row of the cycle, or the loop ends
     """
 
-    def __init__(self, advance: Advance, cycle: Sequence[RowName], strides: Sequence[int | None]):
+    def __init__(self, advance: Advance, cycle: Sequence[RowId], strides: Sequence[int | None]):
         self.advance = advance
         self.cycle = cycle
-        self.name = f"loop.{'.'.join(advance.blocks[name].name for name in cycle)}"
+        self.name = f"loop.{'.'.join(advance.blocks[row_id].name for row_id in cycle)}"
         self.entry, self.body = self._block("entry"), self._block("round")
         before = ir.IRBuilder(self.entry)
         at: Any = ir.IRBuilder(self.body)
         left = before.load(advance.left, typ=I64)
-        round_number = at.phi(I64)
-        steps = ir.Constant(I64, len(cycle))
+        round_index = at.phi(I64)
+        steps = i64(len(cycle))
         inside = Instructions(at, advance.memory, advance.size)
-        self.to = StridedInstructions(before, inside, round_number, before.udiv(left, steps))
+        self.b = StridedInstructions(before, inside, round_index, before.udiv(left, steps))
 
         start: list[Any] = [
             at.load(register, typ=I32)
@@ -290,71 +293,71 @@ class _Loop:
             for register, stride in zip(advance.registers, strides, strict=True)
         ]
         values = start
-        for place, row_name in enumerate(cycle):
-            self._rely_on_lines(values, self._path(place))
-            if place > 0:
-                self._leave_unless(values, place, relied_on=values)
-            values = carry_out(advance.flow.row(row_name), values, self.to)
+        for index, row_id in enumerate(cycle):
+            self._rely_on_lines(values, self._path(index))
+            if index > 0:
+                self._leave_unless(values, index, relied_on=values)
+            values = emit_row(advance.flow.row(row_id), values, self.b)
         self._close(start, values)
         for register, stride, value in zip(advance.registers, strides, values, strict=True):
             if stride is None:
-                at.store(self.to.here(value), register)
+                at.store(self.b.here(value), register)
         self._leave_unless(values, len(cycle), relied_on=start)
-        following = at.add(round_number, ir.Constant(I64, 1), flags=["nuw", "nsw"])
-        again = at.icmp_signed("<", following, self.to.rounds)
-        round_number.add_incoming(ir.Constant(I64, 0), self.entry)
-        round_number.add_incoming(following, at.block)
+        following = at.add(round_index, i64(1), flags=["nuw", "nsw"])
+        again = at.icmp_signed("<", following, self.b.rounds)
+        round_index.add_incoming(i64(0), self.entry)
+        round_index.add_incoming(following, at.block)
         at.cbranch(again, self.body, self._exit(values, len(cycle)))
-        enough = before.icmp_signed(">=", self.to.rounds, ir.Constant(I64, LEAST_ROUNDS))
-        before.cbranch(before.and_(self.to.valid, enough), self.body, advance.blocks[cycle[0]])
+        enough = before.icmp_signed(">=", self.b.rounds, i64(LEAST_ROUNDS))
+        before.cbranch(before.and_(self.b.valid, enough), self.body, advance.blocks[cycle[0]])
 
-    def _path(self, place: int) -> list[tuple[int, bool]]:
-        """Flags that lead to the row at this place of the cycle (or its first, at the end) from the one before."""
-        before, row = self.cycle[place - 1], self.cycle[place % len(self.cycle)]
+    def _path(self, index: int) -> list[tuple[int, bool]]:
+        """The flags that lead from the row before it to the row at this index of the cycle (at the end: its first)."""
+        before, row = self.cycle[index - 1], self.cycle[index % len(self.cycle)]
         return shortest_path(self.advance.flow.decision(before), row[1])
 
     def _rely_on_lines(self, values: Sequence[Any], path: Sequence[tuple[int, bool]]) -> None:
-        """The row must be chosen in every round, as far as its registers are lines."""
+        """Rely on the row being chosen in every round, as far as the tested registers are lines."""
         for register, zero in path:
             value = values[register]
             if isinstance(value, Line):
-                comparison = self.to.equal(value, self.to.number(0))
+                comparison = self.b.equal(value, self.b.number(0))
                 if not zero:
-                    self.to.exclude(comparison)
+                    self.b.exclude(comparison)
                 elif value.stride == 0:
-                    self.to.demand(comparison.holds)
+                    self.b.demand(comparison.holds)
                 else:
                     raise _NoLoopError(register)
 
-    def _leave_unless(self, values: Sequence[Any], place: int, relied_on: Sequence[Any]) -> None:
-        """The row at this place must be chosen now, as far as it was not relied on lines for that."""
-        at = self.to.inside.at
-        for register, zero in self._path(place):
+    def _leave_unless(self, values: Sequence[Any], index: int, relied_on: Sequence[Any]) -> None:
+        """Leave the loop unless the row at this index is chosen now; test the registers that are not lines."""
+        at = self.b.inside.at
+        for register, zero in self._path(index):
             if not isinstance(relied_on[register], Line):
-                value = self.to.here(values[register])
-                right = at.icmp_unsigned("==" if zero else "!=", value, ir.Constant(I32, 0))
+                value = self.b.here(values[register])
+                right = at.icmp_unsigned("==" if zero else "!=", value, i32(0))
                 following = self._block("on")
-                at.cbranch(right, following, self._exit(values, place))
+                at.cbranch(right, following, self._exit(values, index))
                 at.position_at_end(following)
 
     def _close(self, start: Sequence[Any], values: Sequence[Any]) -> None:
-        """What the registers are after a round must be their lines in the next."""
+        """After a round, the registers must be on their lines for the next."""
         for register, (old, new) in enumerate(zip(start, values, strict=True)):
             if isinstance(old, Line):
                 if not isinstance(new, Line) or new.stride != old.stride:
                     raise _NoLoopError(register)
-                expected = self.to.before.add(old.base, ir.Constant(I64, old.stride))
-                self.to.demand(self.to.before.icmp_signed("==", new.base, expected))
+                expected = self.b.before.add(old.base, i64(old.stride))
+                self.b.demand(self.b.before.icmp_signed("==", new.base, expected))
 
-    def _exit(self, values: Sequence[Any], place: int) -> ir.Block:
-        """Go on with ordinary steps when so many rows of this round are done."""
+    def _exit(self, values: Sequence[Any], done: int) -> ir.Block:
+        """A block that goes on with ordinary steps after this many rows of the round."""
         block = self._block("exit")
         at = ir.IRBuilder(block)
-        advance, whole = self.advance, ir.Constant(I64, len(self.cycle))
-        advance.store_registers(at, [self.to.here(value, at) for value in values])
-        steps = at.add(at.mul(self.to.round, whole), ir.Constant(I64, place))
+        advance, whole = self.advance, i64(len(self.cycle))
+        advance.store_registers(at, [self.b.here(value, at) for value in values])
+        steps = at.add(at.mul(self.b.round, whole), i64(done))
         at.store(at.sub(at.load(advance.left, typ=I64), steps), advance.left)
-        at.branch(advance.following[self.cycle[place - 1]])
+        at.branch(advance.following[self.cycle[done - 1]])
         return block
 
     def _block(self, name: str) -> ir.Block:
@@ -362,14 +365,14 @@ class _Loop:
 
 
 def shortest_path(decision: Decision, row: int) -> list[tuple[int, bool]]:
-    """The fewest flags that make a decision come out at a row."""
+    """The fewest flags that make a decision end at a row."""
     paths: list[tuple[Decision, list[tuple[int, bool]]]] = [(decision, [])]
     seen: set[int] = set()
-    for node, path in paths:  # which grows meanwhile
+    for node, path in paths:  # the list grows during the loop
         if isinstance(node, int):
             if node == row:
                 return path
         elif id(node) not in seen:
             seen.add(id(node))
             paths += [(node.zero, [*path, (node.register, True)]), (node.other, [*path, (node.register, False)])]
-    raise ValueError(f"the decision never comes out at row {row}")
+    raise ValueError(f"the decision never ends at row {row}")

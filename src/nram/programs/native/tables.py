@@ -1,15 +1,14 @@
-"""Programs too large for code of their own: LLVM code that walks through a table of the program.
+"""Very large programs: LLVM code that walks through a table of the program.
 
-The function is the same `advance` as in `llvm`, and so is the time of a step whatever M: that of the row's
-operations and at most one test for every condition of its state. Only the code differs: one loop, and the
-program as constant data,
+The function is the same `advance` as in `llvm`. A step takes the time of the row's operations and of at most one test
+for every condition of its state, whatever M. The code is one loop; the program is constant data:
 
-    rows        for each row: where its line begins in `lines`
-    lines       for each row: of each operation its module and the slots of two arguments; NO_MODULE; the slots of
-                the registers' new values; where the search for the next row begins in `tests`, or HALT
+    rows        for each row: the index of its line in `lines`
+    lines       for each row: the module and the slots of two arguments of each operation; NO_MODULE; the slots of
+                the registers' new values; the index in `tests` where the search for the next row starts, or HALT
     tests       a register, and where to go if it is 0 and if not: another test, or ~row
 
-A slot is a place in the array of the values of a step: the registers, the numbers 0, 1, 2, then the outputs.
+A slot is an index into the array of the values of a step: the registers, the numbers 0, 1, 2, then the outputs.
 """
 
 from __future__ import annotations
@@ -21,9 +20,21 @@ import numpy as np
 from llvmlite import ir
 
 from nram.modules import PAPER_MODULES
-from nram.programs.ir import Constant, Output, Program, Register, Row, Value
+from nram.programs.ir import Program, Row, Value, emitted
 from nram.programs.native.flow import Decision, decide, tests_of
-from nram.programs.native.llvm import HALTED, I8, I32, I64, START, Instructions, declare_advance, element, ending_of
+from nram.programs.native.instructions import (
+    HALTED,
+    I8,
+    I32,
+    I64,
+    START,
+    Instructions,
+    declare_advance,
+    element,
+    ending_of,
+    i32,
+    i64,
+)
 
 NUMBERS = 3  # slots for 0, 1 and 2
 HALT = 1 << 30
@@ -31,15 +42,15 @@ NO_MODULE = -1
 
 
 class Tables:
-    """The three tables of a program, and the modules by their numbers there."""
+    """The three tables of a program, and the modules that their indices refer to."""
 
     def __init__(self, program: Program):
         self.registers = len(program.registers)
         self.modules = tuple(dict.fromkeys((*PAPER_MODULES, *program.modules)))
-        numbers = {module.name: number for number, module in enumerate(self.modules)}
+        module_index = {module.name: index for index, module in enumerate(self.modules)}
         first_rows = np.cumsum([0] + [len(rows) for rows in program.states]).tolist()
         self.tests: list[int] = []
-        beginnings = [self._add_tests(rows, first) for rows, first in zip(program.states, first_rows, strict=False)]
+        first_tests = [self._add_tests(rows, first) for rows, first in zip(program.states, first_rows, strict=False)]
         self.start = program.row_for(0, (True,) * self.registers)
         self.rows: list[int] = []
         self.lines: list[int] = []
@@ -48,58 +59,46 @@ class Tables:
                 self.rows.append(len(self.lines))
                 for operation in row.operations:
                     slots = [self._slot(argument) for argument in operation.arguments]
-                    self.lines += [numbers[operation.module], *slots, *[0] * (2 - len(slots))]
+                    self.lines += [module_index[operation.module], *slots, *[0] * (2 - len(slots))]
                 self.lines += [NO_MODULE, *[self._slot(value) for value in row.registers]]
-                self.lines.append(HALT if row.halt else beginnings[row.next_state])
+                self.lines.append(HALT if row.halt else first_tests[row.next_state])
         self.slots = self.registers + NUMBERS + max(len(row.operations) for rows in program.states for row in rows)
 
     def _slot(self, value: Value) -> int:
-        match value:
-            case Register(index):
-                return index
-            case Constant(number):
-                return self.registers + number
-            case Output(index):
-                return self.registers + NUMBERS + index
+        first = self.registers
+        return value.resolve(int, lambda index: first + NUMBERS + index, lambda literal: first + literal)
 
     def _add_tests(self, rows: Sequence[Row], first_row: int) -> int:
-        """Where the search for a row of a state begins."""
+        """Add the tests of a state; where they start."""
         decision = decide([row.when for row in rows], (None,) * self.registers)
-        places = {id(test): len(self.tests) + 3 * number for number, test in enumerate(tests_of(decision))}
+        starts = {id(test): len(self.tests) + 3 * index for index, test in enumerate(tests_of(decision))}
 
-        def place_of(node: Decision) -> int:
-            return ~(first_row + node) if isinstance(node, int) else places[id(node)]
+        def target(node: Decision) -> int:
+            return ~(first_row + node) if isinstance(node, int) else starts[id(node)]
 
         for test in tests_of(decision):
-            self.tests += [test.register, place_of(test.zero), place_of(test.other)]
-        return place_of(decision)
+            self.tests += [test.register, target(test.zero), target(test.other)]
+        return target(decision)
 
 
 def build_table_walk(module: ir.Module, program: Program) -> ir.Function:
-    """The function `advance` of a program, by its tables."""
+    """The function `advance` of a program, as a walk through its tables."""
     return _Walk(module, Tables(program)).function
 
 
 class _Walk:
     def __init__(self, module: ir.Module, tables: Tables):
         self.function = declare_advance(module)
-        self.memory, self.size, self.registers_in, self.place_in, self.limit = self.function.args
+        self.memory, self.size, self.registers_in, self.resumed_row, self.limit = self.function.args
         self.tables = tables
         self.rows, self.lines, self.tests = (
             _constant_data(module, name, getattr(tables, name)) for name in ("rows", "lines", "tests")
         )
         self.at = ir.IRBuilder(self.function.append_basic_block("entry"))
-        self.slots = self.at.alloca(I32, ir.Constant(I32, tables.slots), name="slots")
-        self.left, self.row, self.position, self.output, self.search, self.place = (
-            self.at.alloca(kind, name=name)
-            for kind, name in (
-                (I64, "left"),
-                (I32, "row"),
-                (I32, "position"),
-                (I32, "output"),
-                (I32, "search"),
-                (I32, "next"),
-            )
+        self.slots = self.at.alloca(I32, i32(tables.slots), name="slots")
+        self.left = self.at.alloca(I64, name="left")
+        self.row, self.position, self.output, self.search, self.next_row = (
+            self.at.alloca(I32, name=name) for name in ("row", "position", "output", "search", "next")
         )
         self.step, self.operate, self.update, self.find, self.leave = (
             self.function.append_basic_block(name) for name in ("step", "operate", "update", "find", "leave")
@@ -111,12 +110,9 @@ class _Walk:
         self._find()
         self._leave()
 
-    def _number(self, value: int) -> ir.Constant:
-        return ir.Constant(I32, value)
-
     def _item(self, table: Any, index: Any, offset: int = 0) -> Any:
-        """An entry of a table, or the value in a slot."""
-        return self.at.load(element(self.at, table, self.at.add(index, self._number(offset))), typ=I32)
+        """An entry of a table, or the value of a slot."""
+        return self.at.load(element(self.at, table, self.at.add(index, i32(offset))), typ=I32)
 
     def _set_slot(self, index: Any, value: Any) -> None:
         self.at.store(value, element(self.at, self.slots, index))
@@ -124,53 +120,52 @@ class _Walk:
     def _enter(self) -> None:
         at, tables = self.at, self.tables
         at.store(self.limit, self.left)
-        fresh = at.icmp_signed("==", self.place_in, self._number(START))
-        resumed = at.sub(self.place_in, self._number(1))
-        at.store(at.select(fresh, self._number(tables.start), resumed), self.row)
+        fresh = at.icmp_signed("==", self.resumed_row, i32(START))
+        resumed = at.sub(self.resumed_row, i32(1))
+        at.store(at.select(fresh, i32(tables.start), resumed), self.row)
         for i in range(tables.registers):
-            given = self._item(self.registers_in, self._number(i))
-            self._set_slot(self._number(i), at.select(fresh, self._number(0), given))
+            given = self._item(self.registers_in, i32(i))
+            self._set_slot(i32(i), at.select(fresh, i32(0), given))
         for value in range(NUMBERS):
-            self._set_slot(self._number(tables.registers + value), self._number(value))
+            self._set_slot(i32(tables.registers + value), i32(value))
         at.branch(self.step)
 
     def _step(self) -> None:
-        """Stop, or begin with the operations of the row."""
+        """Stop at the limit, or start with the operations of the row."""
         at = self.at
         at.position_at_end(self.step)
         stop, work = (self.function.append_basic_block(name) for name in ("stop", "work"))
         left, row = at.load(self.left, typ=I64), at.load(self.row, typ=I32)
-        at.cbranch(at.icmp_unsigned("==", left, ir.Constant(I64, 0)), stop, work)
+        at.cbranch(at.icmp_unsigned("==", left, i64(0)), stop, work)
         at.position_at_end(stop)
-        at.store(at.add(row, self._number(1)), self.place)
+        at.store(at.add(row, i32(1)), self.next_row)
         at.branch(self.leave)
 
         at.position_at_end(work)
-        at.store(at.sub(left, ir.Constant(I64, 1)), self.left)
+        at.store(at.sub(left, i64(1)), self.left)
         at.store(self._item(self.rows, row), self.position)
-        at.store(self._number(self.tables.registers + NUMBERS), self.output)
+        at.store(i32(self.tables.registers + NUMBERS), self.output)
         at.branch(self.operate)
 
     def _operate(self) -> None:
-        """One operation after another."""
+        """Carry out one operation after another."""
         at = self.at
         at.position_at_end(self.operate)
         choose, done, nowhere = (self.function.append_basic_block(name) for name in ("choose", "done", "nowhere"))
         position = at.load(self.position, typ=I32)
-        module_number = self._item(self.lines, position)
-        at.cbranch(at.icmp_signed("==", module_number, self._number(NO_MODULE)), self.update, choose)
+        module_index = self._item(self.lines, position)
+        at.cbranch(at.icmp_signed("==", module_index, i32(NO_MODULE)), self.update, choose)
 
         at.position_at_end(choose)
         arguments = [self._item(self.slots, self._item(self.lines, position, i)) for i in (1, 2)]
-        choice = at.switch(module_number, nowhere)
+        choice = at.switch(module_index, nowhere)
+        b = Instructions(at, self.memory, self.size)
         outputs = []
-        for number, module in enumerate(self.tables.modules):
+        for index, module in enumerate(self.tables.modules):
             block = self.function.append_basic_block(module.name)
-            choice.add_case(self._number(number), block)
+            choice.add_case(i32(index), block)
             at.position_at_end(block)
-            to = Instructions(at, self.memory, self.size)
-            output = module.emit(to, *arguments[: module.arity])
-            outputs.append((to.number(0) if module.memory == "writes" else output, block))
+            outputs.append((emitted(b, module, arguments[: module.arity]), block))
             at.branch(done)
         at.position_at_end(nowhere)
         at.unreachable()
@@ -181,36 +176,36 @@ class _Walk:
             result.add_incoming(value, block)
         slot = at.load(self.output, typ=I32)
         self._set_slot(slot, result)
-        at.store(at.add(slot, self._number(1)), self.output)
-        at.store(at.add(position, self._number(3)), self.position)
+        at.store(at.add(slot, i32(1)), self.output)
+        at.store(at.add(position, i32(3)), self.position)
         at.branch(self.operate)
 
     def _update(self) -> None:
-        """All registers at once; then it halts or goes on."""
+        """Update all registers at once; then halt or go on."""
         at, count = self.at, self.tables.registers
         at.position_at_end(self.update)
         position = at.load(self.position, typ=I32)
         values = [self._item(self.slots, self._item(self.lines, position, 1 + i)) for i in range(count)]
         for i, value in enumerate(values):
-            self._set_slot(self._number(i), value)
+            self._set_slot(i32(i), value)
         search = self._item(self.lines, position, 1 + count)
         at.store(search, self.search)
-        at.store(self._number(HALTED), self.place)
-        at.cbranch(at.icmp_signed("==", search, self._number(HALT)), self.leave, self.find)
+        at.store(i32(HALTED), self.next_row)
+        at.cbranch(at.icmp_signed("==", search, i32(HALT)), self.leave, self.find)
 
     def _find(self) -> None:
-        """Ask for registers until a row is found."""
+        """Test registers until a row is found."""
         at = self.at
         at.position_at_end(self.find)
-        ask, found = (self.function.append_basic_block(name) for name in ("ask", "found"))
+        test, found = (self.function.append_basic_block(name) for name in ("ask", "found"))
         search = at.load(self.search, typ=I32)
-        at.cbranch(at.icmp_signed("<", search, self._number(0)), found, ask)
+        at.cbranch(at.icmp_signed("<", search, i32(0)), found, test)
         at.position_at_end(found)
         at.store(at.not_(search), self.row)
         at.branch(self.step)
-        at.position_at_end(ask)
+        at.position_at_end(test)
         value = self._item(self.slots, self._item(self.tests, search))
-        zero = at.icmp_unsigned("==", value, self._number(0))
+        zero = at.icmp_unsigned("==", value, i32(0))
         at.store(at.select(zero, self._item(self.tests, search, 1), self._item(self.tests, search, 2)), self.search)
         at.branch(self.find)
 
@@ -218,13 +213,13 @@ class _Walk:
         at = self.at
         at.position_at_end(self.leave)
         for i in range(self.tables.registers):
-            at.store(self._item(self.slots, self._number(i)), element(at, self.registers_in, self._number(i)))
-        at.ret(ending_of(at, at.sub(self.limit, at.load(self.left, typ=I64)), at.load(self.place, typ=I32)))
+            at.store(self._item(self.slots, i32(i)), element(at, self.registers_in, i32(i)))
+        at.ret(ending_of(at, at.sub(self.limit, at.load(self.left, typ=I64)), at.load(self.next_row, typ=I32)))
 
 
-def _constant_data(module: ir.Module, name: str, numbers: list[int]) -> ir.GlobalVariable:
-    """An array of 32-bit numbers, as bytes: LLVM reads them much faster."""
-    data = bytearray(np.array(numbers or [0], np.int32).tobytes())
+def _constant_data(module: ir.Module, name: str, values: list[int]) -> ir.GlobalVariable:
+    """An array of 32-bit integers, given to LLVM as bytes, which it reads much faster."""
+    data = bytearray(np.array(values or [0], np.int32).tobytes())
     kind = ir.ArrayType(I8, len(data))
     table: Any = ir.GlobalVariable(module, kind, module.get_unique_name(f"nram.{name}"))
     table.initializer = ir.Constant(kind, data)
