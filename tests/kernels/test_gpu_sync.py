@@ -9,17 +9,15 @@ from typing import Any
 
 import pytest
 from llvmlite import ir
+from support.emulated_gpu import HostWarps, emulated_shape
 
 from nram.extensions import select_modules
-from nram.machine.kernels.gpu.choice import warp_shape
-from nram.machine.kernels.gpu.frame import Frame, Tables, buffer_shapes
-from nram.machine.kernels.gpu.host import HostWarps
+from nram.llvm import I32, POINTER, VOID
+from nram.machine.kernels.common.specification import specify
+from nram.machine.kernels.gpu.frame import Frame, Position, Tables
 from nram.machine.kernels.gpu.kernel import run_example
-from nram.machine.kernels.gpu.warps import I32, VOID
 from nram.machine.wiring import Wiring
 from nram.modules import MODULE_NAMES
-
-POINTER = ir.PointerType()
 
 
 class WatchedWarps(HostWarps):
@@ -91,27 +89,26 @@ class WatchedWarps(HostWarps):
 
 
 def watched(names, controller: Any = "mlp", **changes) -> WatchedWarps:
-    sizes: dict[str, Any] = {"hidden": 40, "states": 3, "size": 6, "steps": 3, "batch": 4}
-    settings: dict[str, Any] = {**sizes, "renormalising": True, "loss": "expected", "platform": "cpu"}
-    shape = warp_shape(controller, Wiring(3, select_modules(names)), **(settings | changes))
-    module = ir.Module("watched")
-    names = list(buffer_shapes(shape))
+    settings: dict[str, Any] = {"hidden": 40, "states": 3, "size": 6, "steps": 3, "batch": 4, "renormalising": True}
+    settings |= {"controller": controller, "loss": "expected"} | changes
+    shape = emulated_shape(specify(Wiring(3, select_modules(names)), **settings))
+    names = list(shape.buffers)
     kind = ir.FunctionType(VOID, [*[POINTER] * (len(names) + 3), I32, I32, I32])
-    to = WatchedWarps(ir.Function(module, kind, "watched"), shape.precision)
-    *pointers, member, block, warp = to.function.args
+    code = WatchedWarps(ir.Function(ir.Module("watched"), kind, "watched"), shape.precision)
+    *pointers, member, block, warp = code.function.args
     table, sources, shared = pointers[len(names) :]
     buffers = dict(zip(names, pointers, strict=False))
-    frame = Frame(to, shape, buffers, Tables(table, sources), member, block, warp, shared)
-    to.regions = {id(pointer): name for name, pointer in frame.own.items()}
+    frame = Frame(code, shape, buffers, Tables(table, sources), shared, Position(member, block, warp))
+    code.regions = {id(pointer): name for name, pointer in frame.own.items()}
     run_example(frame)
-    return to
+    return code
 
 
 @pytest.mark.parametrize(("controller", "loss"), [("mlp", "expected"), ("lstm", "average"), ("automaton", "expected")])
 def test_no_lane_meets_what_another_does_without_a_sync_between(controller, loss):
-    to = watched(MODULE_NAMES, controller, loss=loss)
-    assert not to.hazards
-    assert to.syncs > 20
+    code = watched(MODULE_NAMES, controller, loss=loss)
+    assert not code.hazards
+    assert code.syncs > 20
 
 
 @pytest.mark.parametrize("name", ["READ", "WRITE", "MIN"])

@@ -3,8 +3,12 @@
 import ctypes
 from typing import Any
 
+import numpy as np
+
+from nram.machine.kernels.common.specification import INTEGERS, Shape
+
 GUARD = 4096  # bytes before and after every buffer that must stay as they are
-PATTERN = 0x7F  # as a float 3.4e38, so that whoever reads it makes infinities
+PATTERN = 0x7F  # as a float 3.4e38, so that code which reads it computes infinities
 
 
 class Buffer(ctypes.Structure):
@@ -107,3 +111,54 @@ OTHER_QUESTIONS = [
     {"major": 1, "minor": 0},
 ]
 """How the question could come from another interface than the one that the kernels speak."""
+
+
+def buffer_table(addresses: list[int], shapes: list[tuple[int, ...]]) -> tuple[Table, list]:
+    """Buffers at these addresses; also everything that must stay alive."""
+    dims = [(ctypes.c_int64 * len(shape))(*shape) for shape in shapes]
+    buffers = [
+        Buffer(data=address, rank=len(own), dims=ctypes.addressof(own))
+        for address, own in zip(addresses, dims, strict=True)
+    ]
+    pointers = (ctypes.c_void_p * len(buffers))(*(ctypes.addressof(buffer) for buffer in buffers))
+    return Table(count=len(buffers), buffers=ctypes.addressof(pointers)), [dims, buffers, pointers]
+
+
+def call_frame(shape: Shape, members: tuple[int, ...], addresses: list[int], **more) -> tuple[Frame, list]:
+    """The frame of a call with these buffers; also everything that must stay alive."""
+    shapes, given = [(*members, *own) for own in shape.buffers.values()], shape.arguments
+    arguments, alive = buffer_table(addresses[:given], shapes[:given])
+    results, alive_too = buffer_table(addresses[given:], shapes[given:])
+    return Frame(stage=3, arguments=arguments, results=results, **more), [alive, alive_too]
+
+
+def guarded_call(entry: Any, shape: Shape, members: tuple[int, ...], filling: int) -> dict[str, np.ndarray]:
+    """The bytes of all results but the workspace, after a call on random inputs in which every result was filled so.
+
+    Checks that nothing but the results was written.
+    """
+    rng = np.random.default_rng(0)
+    rooms, given = {}, shape.arguments
+    for index, (name, own) in enumerate(shape.buffers.items()):
+        size = (*members, *own)
+        content = rng.normal(size=size).astype(np.float32)
+        if name in INTEGERS:
+            content = rng.integers(0, shape.size, size).astype(np.int32)
+        if name == "limits":
+            content = rng.integers(1, shape.steps + 1, size).astype(np.int32)
+        if name == "order":
+            content = rng.permuted(np.broadcast_to(np.arange(shape.batch, dtype=np.int32), size), axis=-1)
+        if name == "options":
+            content = np.broadcast_to(np.array([1.0, 1e-6, np.log(1e-6)], np.float32), size).copy()
+        room = np.full(content.nbytes + 2 * GUARD, PATTERN, np.uint8)
+        room[GUARD:-GUARD] = content.reshape(-1).view(np.uint8) if index < given else filling
+        rooms[name] = room
+    before = {name: room.copy() for name, room in rooms.items()}
+    frame, _alive = call_frame(shape, members, [room.ctypes.data + GUARD for room in rooms.values()])
+    assert entry(ctypes.addressof(frame)) is None
+    for index, (name, room) in enumerate(rooms.items()):
+        np.testing.assert_array_equal(room[:GUARD], before[name][:GUARD])
+        np.testing.assert_array_equal(room[-GUARD:], before[name][-GUARD:])
+        if index < given:
+            np.testing.assert_array_equal(room, before[name])
+    return {name: rooms[name][GUARD:-GUARD] for name in list(rooms)[given:-1]}

@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 
 from nram.errors import UsageError
-from nram.machine.kernels.gpu.frame import buffer_shapes, given
 from nram.machine.kernels.gpu.shape import WarpShape
 from nram.training import footprint
 from nram.training.config import MachineConfig, StageConfig, TrainConfig
-from nram.training.footprint import check_fits, members_at_once, stage_bytes
+from nram.training.footprint import check_fits
 from nram.training.kernels import chosen_kernel
-from nram.training.population import mapped
+from nram.training.mapping import mapped
 
 STAGE = StageConfig(3, 10, 12, step_slack=1)
 CONFIG = TrainConfig("access", batch=8, machine=MachineConfig(registers=2, hidden=8), stages=(STAGE,))
@@ -24,6 +23,14 @@ CONFIG = TrainConfig("access", batch=8, machine=MachineConfig(registers=2, hidde
 def gpu(free: int, count: int = 1) -> list:
     """GPUs as far as this is concerned: they know how much memory they have."""
     return [SimpleNamespace(platform="gpu", memory_stats=lambda: {"bytes_limit": free})] * count
+
+
+def stage_bytes(config, stage, devices, at_once) -> int:
+    return footprint.stage_bytes(config, stage, devices, at_once, chosen_kernel(config, stage, devices))
+
+
+def members_at_once(config, stage, devices) -> int:
+    return footprint.members_at_once(config, stage, devices, chosen_kernel(config, stage, devices))
 
 
 def test_everything_that_grows_makes_the_footprint_grow():
@@ -61,7 +68,7 @@ def test_all_that_the_kernel_of_a_gpu_returns_is_counted():
     config = replace(CONFIG, batch=256)  # many blocks, each with its part of the gradient
     shape = chosen_kernel(config, STAGE, gpu(1)).shape
     assert isinstance(shape, WarpShape)
-    results = list(buffer_shapes(shape).values())[given(shape) :]
+    results = list(shape.buffers.values())[shape.arguments :]
     one_more = stage_bytes(config, STAGE, gpu(1), 2) - stage_bytes(config, STAGE, gpu(1), 1)
     assert one_more >= 4 * sum(prod(result) for result in results)
 

@@ -10,8 +10,9 @@ from typing import NamedTuple
 from nram.bench.shape import AXES, StepShape
 from nram.bench.step import configured, training_seconds
 from nram.files import write_atomically
+from nram.machine.kernels.common.choice import PLAIN
 from nram.runtime import Device
-from nram.training.kernels import PLAIN, kernel_of
+from nram.training.kernels import kernel_of
 
 
 class Point(NamedTuple):

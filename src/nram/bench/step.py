@@ -12,11 +12,13 @@ import numpy as np
 
 from nram.bench.shape import StepShape
 from nram.extensions import get_task
+from nram.machine.kernels.common.choice import PLAIN, Kernel
 from nram.runtime import Device
 from nram.training.config import MachineConfig, StageConfig, TrainConfig
-from nram.training.kernels import PLAIN, Kernel, kernel_of
+from nram.training.kernels import kernel_of
+from nram.training.mapping import mapped
 from nram.training.member import batch_outcomes
-from nram.training.population import compile_training, init_population, mapped, stage_keys
+from nram.training.population import compile_training, init_population, stage_keys
 
 REFERENCE = Path(__file__).parents[3] / "benchmarks" / "reference_step.py"  # in a checkout, not in a wheel
 TRAINING_STEPS = 25  # in one call, as in a run

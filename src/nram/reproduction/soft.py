@@ -20,8 +20,8 @@ from nram.machine import Controller, Options, Wiring, soft_step
 from nram.machine.soft import SoftState, start_soft
 from nram.runtime import Device
 from nram.training.config import MachineConfig, TrainConfig
+from nram.training.mapping import mapped
 from nram.training.member import wiring_of
-from nram.training.population import mapped
 
 MOST_LIMITS = 3  # fewer are filled up, so that one compiled program serves all calls of a size
 CPU_BATCH = 16  # its memories stay in a core's cache

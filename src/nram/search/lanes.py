@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
-from llvmlite import binding, ir
+from llvmlite import ir
 
+from nram.llvm import I1, I16, I32, I64, POINTER, optimised_engine
 from nram.modules import Module
 from nram.programs.native.instructions import Instructions
-from nram.programs.native.jit import optimised, target_machine
 from nram.search.look_up import store_of
 
 LANES = 16
@@ -49,7 +49,6 @@ FRAME = (
     "visited",  # result, uint64 [LANES]: the rows visited, a bit each
 )
 
-I1, I16, I32, I64, POINTER = ir.IntType(1), ir.IntType(16), ir.IntType(32), ir.IntType(64), ir.PointerType()
 BITS, NUMBERS, WORDS = (ir.VectorType(kind, LANES) for kind in (I1, I32, I64))
 POINTERS = ir.VectorType(POINTER, LANES)
 ADDRESSES = {name for name in FRAME if name not in {"operations", "width", "registers", "longest", "lanes"}} - {
@@ -103,9 +102,7 @@ class Lanes(Instructions):
 @lru_cache(maxsize=8)
 def run_block_address(modules: tuple[Module, ...]) -> int:
     """The address of `run_block`, compiled for operations numbered by their place among these modules."""
-    machine = target_machine(host=True)
-    engine = binding.create_mcjit_compiler(optimised(build_run_block(modules), machine), machine)
-    engine.finalize_object()
+    engine = optimised_engine(build_run_block(modules))
     _engines.append(engine)
     return engine.get_function_address("run_block")
 

@@ -21,15 +21,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from nram.machine.kernels.common.choice import Kernel
 from nram.runtime import Device
 from nram.training.cloning import clone
 from nram.training.config import StageConfig, TrainConfig
 from nram.training.evaluation import Score, draw_trial, hard_results
 from nram.training.footprint import members_at_once
-from nram.training.kernels import Kernel, kernel_of
+from nram.training.kernels import kernel_of
 from nram.training.lexicase import choose_by_examples
+from nram.training.mapping import mapped
 from nram.training.member import Island, batch_outcomes
-from nram.training.population import Population, init_population, mapped
+from nram.training.population import Population, init_population
 from nram.training.selection import validation_of
 
 PROGRESS = 0.01  # smaller gains do not count as progress
@@ -57,16 +59,16 @@ class Fit(NamedTuple):
 
 def compile_fit(config: TrainConfig, stage: StageConfig, devices: list[Device], kernel: Kernel | None = None):
     """A function (population, stage index, step) -> Fit."""
-    shape = (kernel or kernel_of(config, stage, devices)).shape
+    kernel = kernel or kernel_of(config, stage, devices)
     batches = -(-EXAMPLES // config.batch)
     uniform = replace(config, curriculum=replace(config.curriculum, enabled=False))
 
     def one(hyper, controller, level, keys):
-        batch = partial(batch_outcomes, uniform, stage, hyper, controller, level, kernel=shape)
+        batch = partial(batch_outcomes, uniform, stage, hyper, controller, level, kernel=kernel.shape)
         outcomes = jax.lax.map(batch, keys)
         return jnp.ravel(outcomes.error), jnp.mean(outcomes.loss)
 
-    measure = mapped(one, devices, stage.population, members_at_once(config, stage, devices))
+    measure = mapped(one, devices, stage.population, members_at_once(config, stage, devices, kernel))
     instances, complexity = draw_trial(validation_of(config, stage))
     limits = config.step_limit(complexity) + np.arange(len(complexity)) % (stage.step_slack + 1)
     discrete = mapped(partial(hard_results, config, instances=instances, limits=limits), devices, stage.population)

@@ -9,47 +9,41 @@ import jax.numpy as jnp
 import numpy as np
 
 from nram.errors import UsageError
-from nram.machine.kernels.gpu.shape import WarpShape
+from nram.machine.kernels.common.choice import Kernel
 from nram.runtime import Device, available_bytes
 from nram.training.config import StageConfig, TrainConfig
 from nram.training.kernels import chosen_kernel
+from nram.training.mapping import shards_of
 from nram.training.member import Hyper, init_member, wiring_of
 
 FLOAT = 4
 
 
-def shards_of(members: int, devices: int) -> int:
-    """A population is split evenly, over as many devices as divide it."""
-    return max(n for n in range(1, devices + 1) if members % n == 0)
-
-
-def stage_bytes(config: TrainConfig, stage: StageConfig, devices: list[Device], at_once: int) -> int:
+def stage_bytes(config: TrainConfig, stage: StageConfig, devices: list[Device], at_once: int, kernel: Kernel) -> int:
     """The bytes of a stage's population: weights with Adam's moments for every member, and what the backward
     pass keeps for the members that a device trains at the same time. CPU devices share one memory."""
     weights = _member_bytes(config)
     on_cpu = devices[0].platform == "cpu"
     members = stage.population if on_cpu else stage.population // shards_of(stage.population, len(devices))
     busy = min(len(devices), stage.population) if on_cpu else 1
-    return 2 * members * weights + busy * at_once * (3 * weights + _activation_bytes(config, stage, devices))
+    return 2 * members * weights + busy * at_once * (3 * weights + _activation_bytes(config, stage, kernel))
 
 
-def members_at_once(config: TrainConfig, stage: StageConfig, devices: list[Device]) -> int:
+def members_at_once(config: TrainConfig, stage: StageConfig, devices: list[Device], kernel: Kernel) -> int:
     """How many members a device trains at the same time: one on a CPU, whose caches it fills; on a GPU as many as
     fit into its memory and divide its share of the population."""
     if devices[0].platform == "cpu":
         return 1
     members, free = stage.population // shards_of(stage.population, len(devices)), available_bytes(devices[0])
     even = [n for n in range(1, members + 1) if members % n == 0]
-    fitting = [n for n in even if free is None or stage_bytes(config, stage, devices, n) <= free]
+    fitting = [n for n in even if free is None or stage_bytes(config, stage, devices, n, kernel) <= free]
     return max(fitting, default=1)
 
 
-def _activation_bytes(config: TrainConfig, stage: StageConfig, devices: list[Device]) -> int:
+def _activation_bytes(config: TrainConfig, stage: StageConfig, kernel: Kernel) -> int:
     """What the backward pass keeps of one member's batch."""
-    kernel = chosen_kernel(config, stage, devices).shape
-    if kernel is not None:
-        parts = kernel.gradient_scalars if isinstance(kernel, WarpShape) else 0
-        return (kernel.workspace_scalars + parts) * FLOAT
+    if kernel.shape is not None:
+        return kernel.shape.result_scalars * FLOAT
     wiring, size = wiring_of(config.machine), config.memory_size(stage)
     writes = sum(module.memory == "writes" for module in wiring.modules)
     choices = 3 * wiring.wires * wiring.values  # logits, weights and their logarithms
@@ -73,14 +67,15 @@ def check_fits(config: TrainConfig, devices: list[Device]) -> None:
     even = 1 if devices[0].platform == "cpu" else len(devices)  # other populations do not use all GPUs
     problems = []
     for index, stage in enumerate(config.stages):
-        needed = stage_bytes(config, stage, devices, 1)
+        kernel = chosen_kernel(config, stage, devices)
+
+        def needed_by(population: int, stage=stage, kernel=kernel) -> int:
+            return stage_bytes(config, replace(stage, population=population), devices, 1, kernel)
+
+        needed = needed_by(stage.population)
         if needed <= free:
             continue
-        fitting = even * bisect_right(
-            range(even, stage.population + 1, even),
-            free,
-            key=lambda population, stage=stage: stage_bytes(config, replace(stage, population=population), devices, 1),
-        )
+        fitting = even * bisect_right(range(even, stage.population + 1, even), free, key=needed_by)
         less = "less" if even == 1 else f"a smaller multiple of {even}"
         smaller = f"--set stages.{index}.population={fitting} or {less}, or " if fitting else ""
         problems.append(

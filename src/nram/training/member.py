@@ -6,7 +6,7 @@ batch axes and a run resumes to the same bits.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,13 +15,12 @@ from jax import Array
 
 from nram.extensions import get_task, select_modules
 from nram.machine import Controller, Options, Wiring, init_controller
+from nram.machine.kernels.common.outcomes import Batch, Raw, outcomes, outcomes_and_gradient
+from nram.machine.kernels.common.specification import Shape
 from nram.tasks.base import TracedInstance
 from nram.training.config import MachineConfig, StageConfig, TrainConfig
 from nram.training.curriculum import Progress, advance, draw_complexity, first_level
 from nram.training.loss import Outcome, cell_shares, compare, soft_outcome
-
-if TYPE_CHECKING:
-    from nram.training.kernels import Shape
 
 
 class Hyper(NamedTuple):
@@ -151,9 +150,7 @@ def batch_outcomes(
 def _outcomes(config: TrainConfig, stage: StageConfig, hyper: Hyper, controller: Controller, batch, kernel) -> Outcome:
     instances, limits = batch
     if kernel is not None:
-        from nram.machine.kernels.common.outcomes import outcomes
-
-        return _judged(outcomes(kernel, controller, _kernel_batch(config, hyper, *batch)), instances)
+        return _compared(outcomes(kernel, controller, _kernel_batch(config, hyper, *batch)), instances)
     wiring, options = wiring_of(config.machine), machine_options(config, hyper.clip_activations, stage.straight_through)
 
     def one(instance, limit):
@@ -171,15 +168,13 @@ def _outcomes(config: TrainConfig, stage: StageConfig, hyper: Hyper, controller:
     return jax.vmap(one)(instances, limits)
 
 
-def _kernel_batch(config: TrainConfig, hyper: Hyper, instances: TracedInstance, limits: Array):
-    from nram.machine.kernels.common.outcomes import Batch
-
+def _kernel_batch(config: TrainConfig, hyper: Hyper, instances: TracedInstance, limits: Array) -> Batch:
     shares = jax.vmap(lambda instance: cell_shares(instance, config.scored_weight))(instances)
     epsilon = jnp.float32(config.epsilon)
     return Batch(instances.input, instances.output, shares, limits, hyper.clip_activations, epsilon)
 
 
-def _judged(raw, instances: TracedInstance) -> Outcome:
+def _compared(raw: Raw, instances: TracedInstance) -> Outcome:
     """A kernel's outcomes, its predictions compared with the answers."""
     return Outcome(raw.loss, raw.entropy, raw.time, *jax.vmap(compare)(raw.predicted, instances))
 
@@ -211,12 +206,10 @@ def cost_and_gradient(
         (value, outcomes), gradient = jax.value_and_grad(cost, has_aux=True)(controller)
         return value, outcomes, gradient
 
-    from nram.machine.kernels.common.outcomes import outcomes_and_gradient
-
     # The cost is linear in the outcomes, so what the backward pass begins with is known before the forward pass.
     seeds = jnp.broadcast_to(weights[:, None] / config.batch, (3, config.batch))
     raw, gradient = outcomes_and_gradient(kernel, controller, _kernel_batch(config, hyper, *batch), seeds)
-    outcomes = _judged(raw, batch[0])
+    outcomes = _compared(raw, batch[0])
     return total(outcomes), outcomes, gradient
 
 

@@ -1,9 +1,4 @@
-"""A population: many members in one compiled program, on the cores of a CPU or on a GPU.
-
-On a GPU all members advance together (`vmap`), or as many as its memory holds. A CPU core is faster with
-one member at a time, whose state stays in its cache, so there the members of a device are mapped over one
-after another, and the population is split over as many CPU devices as there are cores.
-"""
+"""A population: many members, trained by one compiled program."""
 
 import random
 from functools import lru_cache, partial
@@ -13,12 +8,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from nram.machine.kernels.common.choice import Kernel
 from nram.runtime import Device
 from nram.training.config import HyperConfig, StageConfig, TrainConfig
-from nram.training.footprint import members_at_once, shards_of
-from nram.training.kernels import Kernel, kernel_of
+from nram.training.footprint import members_at_once
+from nram.training.kernels import kernel_of
+from nram.training.mapping import mapped
 from nram.training.member import Hyper, Member, StepReport, init_member, train_step
 
 
@@ -59,54 +55,26 @@ def abstract_population(config: TrainConfig, count: int) -> Population:
     return jax.eval_shape(lambda: init_population(config, count))
 
 
-def mapped(function, devices: list[Device], members: int, at_once: int | None = None):
-    """`function` of one member, compiled over a leading member axis of every argument.
-
-    On a GPU `at_once` members run together, all of them unless told otherwise.
-    """
-    cpu = devices[0].platform == "cpu"
-    shards = shards_of(members, len(devices))
-
-    def over_members(*arguments):
-        if cpu:
-            return jax.lax.map(lambda one: function(*one), arguments)
-        if at_once is None or at_once >= members // shards:
-            return jax.vmap(function)(*arguments)
-        return jax.lax.map(lambda one: function(*one), arguments, batch_size=at_once)
-
-    if shards == 1:
-        return jax.jit(over_members)
-    mesh = Mesh(np.array(devices[:shards]), ("members",))
-    spec = PartitionSpec("members")
-    placed = NamedSharding(mesh, spec)
-    # Members never speak to each other, so nothing varies that should not: no need to check.
-    split = jax.shard_map(over_members, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False)
-    compiled = jax.jit(split, in_shardings=placed, out_shardings=placed)
-    # Where an argument lies is part of its type, so it is put in place first: otherwise the second call,
-    # with the results of the first, compiles again.
-    return lambda *arguments: compiled(*jax.device_put(arguments, placed))
-
-
 def compile_training(config: TrainConfig, stage: StageConfig, devices: list[Device], kernel: Kernel | None = None):
     """A function (population, keys, first, steps) that trains every member for some steps.
 
     `keys` has a key per member; step number `first + i` of the stage uses the key folded with it, so
     a stage can be cut into any number of calls. Unless a kernel is given, it is the fastest there is.
     """
-    shape = (kernel or kernel_of(config, stage, devices)).shape
+    kernel = kernel or kernel_of(config, stage, devices)
 
     def train(member: Member, hyper: Hyper, key: Array, first: Array, steps: Array):
         def one(index, carry):
             member, total = carry
             step_key = jax.random.fold_in(key, first + index)
-            member, report = train_step(config, stage, hyper, step_key, member, shape)
+            member, report = train_step(config, stage, hyper, step_key, member, kernel.shape)
             return member, jax.tree.map(jnp.add, total, report)
 
         nothing = StepReport(jnp.float32(0), jnp.float32(0), jnp.float32(0))
         member, total = jax.lax.fori_loop(0, steps, one, (member, nothing))
         return member, jax.tree.map(lambda sums: sums / jnp.maximum(steps, 1), total)
 
-    compiled = mapped(train, devices, stage.population, members_at_once(config, stage, devices))
+    compiled = mapped(train, devices, stage.population, members_at_once(config, stage, devices, kernel))
 
     def run(population: Population, keys: Array, first: int, steps: int) -> tuple[Population, StepReport]:
         count = stage.population

@@ -1,8 +1,8 @@
-"""What the continuous machine answers on many instances, by the kernel of the CPU: for judging, without gradients.
+"""What the soft machine answers on many instances, by the kernel of the CPU: for evaluation, without gradients.
 
-Such a kernel depends on the machine and on M alone. It takes few instances at a time, which are dealt out to the cores
-in the order of their step limits, so that those of like limits run together. Also where a GPU trains, the CPU judges:
-it takes a second or two, and most of that to compile, at which a CPU is faster.
+Such a kernel depends on the machine and on M alone. It takes few instances at a time. They are dealt out to the cores
+in the order of their step limits, so that instances with similar limits run together. The CPU evaluates even where a
+GPU trains: this takes a second or two, most of it to compile, and a CPU compiles faster.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ import numpy as np
 from jax import Array
 
 from nram.machine import Controller
-from nram.machine.kernels.cpu.choice import NoKernel, check_wanted, kernel_shape, make
-from nram.machine.kernels.cpu.shape import BYTES, KernelShape
+from nram.machine.kernels.common.choice import choose_kernel, compiled_kernel
+from nram.machine.kernels.common.outcomes import Batch, Raw, outcomes
+from nram.machine.kernels.common.specification import BYTES, Shape
 from nram.runtime import Device
 from nram.training.config import MachineConfig, TrainConfig
+from nram.training.mapping import mapped
 from nram.training.member import wiring_of
-from nram.training.population import mapped
 
 BATCH = 16  # instances of one call: a vector or two
 UNBOUNDED = 2**30  # steps of a kernel; without a gradient they cost no memory
@@ -29,7 +30,7 @@ WORKSPACE_BYTES = 2**30  # on all cores together
 
 
 def cpu_devices() -> list[Device]:
-    """The CPU's devices, also where JAX works on a GPU; none if it was told to leave the CPU alone."""
+    """The CPU's devices, also where JAX works on a GPU; none if JAX was told not to use the CPU."""
     try:
         return jax.devices("cpu")
     except (RuntimeError, AssertionError):  # the latter is JAX's answer to some JAX_PLATFORMS
@@ -41,12 +42,8 @@ def kernel_predictions(
 ) -> np.ndarray | None:
     """The most probable memories [N, M] after so many steps, or None where there is no kernel."""
     devices, (count, size) = cpu_devices(), memories.shape
-    if not devices:
-        return None
-    try:
-        check_wanted()
-        shape = _kernel(config.machine, size)
-    except NoKernel:
+    shape = _kernel(config.machine, size, devices) if devices else None
+    if shape is None:
         return None
     room = WORKSPACE_BYTES // (shape.workspace_scalars * BYTES[shape.precision])
     shards = min(len(devices), room, -(-count // BATCH))
@@ -63,12 +60,12 @@ def kernel_predictions(
     return predicted
 
 
-@lru_cache(maxsize=32)
-def _kernel(machine: MachineConfig, size: int) -> KernelShape:
-    """The kernel, ready to be called; raises `NoKernel` where there is none."""
-    shape = kernel_shape(
-        machine.controller,
+def _kernel(machine: MachineConfig, size: int, devices: list[Device]) -> Shape | None:
+    """The kernel without gradient, ready to be called."""
+    kernel = choose_kernel(
+        devices,
         wiring_of(machine),
+        controller=machine.controller,
         hidden=machine.hidden,
         states=machine.states,
         size=size,
@@ -76,9 +73,9 @@ def _kernel(machine: MachineConfig, size: int) -> KernelShape:
         batch=BATCH,
         renormalising=machine.renormalise,
         loss="expected",
-    ).with_gradient(False)
-    make(shape)
-    return shape
+        gradient=False,
+    )
+    return compiled_kernel(kernel).shape
 
 
 def _dealt(limits: np.ndarray, shards: int) -> np.ndarray:
@@ -90,11 +87,9 @@ def _dealt(limits: np.ndarray, shards: int) -> np.ndarray:
 
 
 @lru_cache(maxsize=64)
-def _compiled(shape: KernelShape, epsilon: float, devices: tuple[Device, ...], batches: int) -> Any:
-    from nram.machine.kernels.common.outcomes import Batch, Raw, outcomes
-
+def _compiled(shape: Shape, epsilon: float, devices: tuple[Device, ...], batches: int) -> Any:
     def one(controller: Controller, memories: Array, limits: Array) -> Array:
-        nothing = jnp.zeros(memories.shape, jnp.float32)  # the loss is of no interest, nor what is wanted
+        nothing = jnp.zeros(memories.shape, jnp.float32)  # neither the loss nor the expected memories matter
         batch = Batch(memories, memories, nothing, limits, jnp.float32(jnp.inf), jnp.float32(epsilon))
         raw: Raw = outcomes(shape, controller, batch)
         return raw.predicted

@@ -12,7 +12,8 @@ from nram.runtime import Device
 from nram.training.cloning import jittered
 from nram.training.config import StageConfig, TrainConfig
 from nram.training.evaluation import Score, Trial, draw_trial, hard_score
-from nram.training.population import Population, mapped
+from nram.training.mapping import mapped
+from nram.training.population import Population
 
 CRISP = 20.0  # factor for the logits of a straight-through stage: 0.5 against 0.3 becomes certain
 

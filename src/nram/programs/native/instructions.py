@@ -12,11 +12,11 @@ from typing import Any
 
 from llvmlite import ir
 
+from nram.llvm import I32, I64, POINTER
 from nram.modules import Builder
 from nram.programs.ir import Row, carry_out, emitted
 from nram.programs.memory import LARGEST_SIZE
 
-I1, I8, I32, I64, POINTER = ir.IntType(1), ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.PointerType()
 ENDING = ir.LiteralStructType([I64, I32])
 
 START, HALTED = 0, -1  # `next_row` before the first step and after the last

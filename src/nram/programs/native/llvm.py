@@ -16,12 +16,11 @@ from typing import Any
 
 from llvmlite import ir
 
+from nram.llvm import I32, I64
 from nram.programs.ir import Program
 from nram.programs.native.flow import Decision, Flow, RowId, known_before, tests_of
 from nram.programs.native.instructions import (
     HALTED,
-    I32,
-    I64,
     START,
     Instructions,
     declare_advance,

@@ -1,26 +1,20 @@
-"""The kernels as JAX functions: outcomes of a batch of examples, and the gradient of a cost linear in them."""
+"""The kernels as JAX functions: the outcomes of a batch of examples, and the gradient of a cost linear in them."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
 from nram.machine.controllers import Controller
-from nram.machine.kernels.cpu.compiled import registered
-from nram.machine.kernels.cpu.shape import KernelShape
-
-if TYPE_CHECKING:
-    from nram.machine.kernels.gpu.shape import WarpShape
-
-Shape: TypeAlias = "KernelShape | WarpShape"
+from nram.machine.kernels.common.specification import INTEGERS, Shape
 
 
 class Batch(NamedTuple):
-    """Examples, and what the soft machine needs to know besides: every array has a leading axis, an example each."""
+    """Examples, and the settings of the soft machine. The first four arrays have an entry for each example."""
 
     memory: Array  # int32 [B, M]
     wanted: Array  # int32 [B, M]
@@ -31,7 +25,7 @@ class Batch(NamedTuple):
 
 
 class Raw(NamedTuple):
-    """What a kernel says of every example."""
+    """What a kernel computes for every example."""
 
     loss: Array  # [B]
     entropy: Array  # [B]
@@ -41,8 +35,8 @@ class Raw(NamedTuple):
 
 @partial(jax.custom_vjp, nondiff_argnums=(0,))
 def outcomes(shape: Shape, controller: Controller, batch: Batch) -> Raw:
-    """The outcomes alone; differentiating them runs the examples again."""
-    raw, _ = _call(shape, False, controller, batch, jnp.zeros((3, shape.batch), shape.precision))
+    """The outcomes alone. Differentiating them runs the examples again."""
+    raw, _ = _call(shape.with_gradient(False), controller, batch, jnp.zeros((3, shape.batch), shape.precision))
     return raw
 
 
@@ -53,48 +47,40 @@ def _outcomes_forward(shape: Shape, controller: Controller, batch: Batch):
 def _outcomes_backward(shape: Shape, residuals, gradients: Raw):
     controller, batch = residuals
     seeds = jnp.stack([gradients.loss, gradients.entropy, gradients.time])
-    _, gradient = _call(shape, True, controller, batch, seeds)
+    _, gradient = outcomes_and_gradient(shape, controller, batch, seeds)
     return gradient, jax.tree.map(_no_gradient, batch)
 
 
 outcomes.defvjp(_outcomes_forward, _outcomes_backward)
 
 
-def outcomes_and_gradient(shape: Shape, controller: Controller, batch: Batch, seeds: Array) -> tuple[Raw, Controller]:
-    """The outcomes, and the gradient of the sum of `seeds` [loss, entropy, time; B] times them."""
-    return _call(shape, True, controller, batch, seeds)
-
-
 def _no_gradient(leaf: Array) -> Any:
     return jnp.zeros_like(leaf) if jnp.issubdtype(leaf.dtype, jnp.floating) else None
 
 
-def _call(shape: Shape, gradient: bool, controller: Any, batch: Batch, seeds: Array) -> tuple[Raw, Any]:
-    if not isinstance(shape, KernelShape):
-        from nram.machine.kernels.gpu.outcomes import called
+def outcomes_and_gradient(shape: Shape, controller: Controller, batch: Batch, seeds: Array) -> tuple[Raw, Controller]:
+    """The outcomes, and the gradient of the sum of `seeds` [loss, entropy, time; B] times them."""
+    return _call(shape.with_gradient(True), controller, batch, seeds)
 
-        return called(shape, gradient, controller, batch, seeds)
-    shape = shape.with_gradient(gradient)
-    number = jnp.dtype(shape.precision)
+
+def _call(shape: Shape, controller: Any, batch: Batch, seeds: Array) -> tuple[Raw, Any]:
+    kinds = {
+        name: jax.ShapeDtypeStruct(own, jnp.int32 if name in INTEGERS else shape.precision)
+        for name, own in shape.buffers.items()
+    }
     leaves, tree = jax.tree.flatten(controller)
-    examples, size = shape.batch, shape.size
-    results = [
-        jax.ShapeDtypeStruct((3, examples), number),
-        jax.ShapeDtypeStruct((examples, size), jnp.int32),
-        *([jax.ShapeDtypeStruct(leaf.shape, number) for leaf in leaves] if gradient else []),
-        jax.ShapeDtypeStruct((shape.workspace_scalars,), number),
-    ]
-    call = jax.ffi.ffi_call(registered(shape), results, vmap_method="sequential")
-    epsilon = batch.epsilon.astype(number)
-    measured, predicted, *rest = call(
-        *leaves,
-        jnp.argsort(batch.limits).astype(jnp.int32),
-        batch.memory.astype(jnp.int32),
-        batch.wanted.astype(jnp.int32),
-        batch.shares.astype(number),
-        batch.limits.astype(jnp.int32),
-        seeds.astype(number),
-        jnp.stack([batch.clip.astype(number), epsilon, jnp.log(epsilon)]),
-    )
+    epsilon = jnp.asarray(batch.epsilon, shape.precision)
+    given = {f"parameter{i}": leaf for i, leaf in enumerate(leaves)} | batch._asdict() | {"seeds": seeds}
+    given |= {"options": jnp.stack([jnp.asarray(batch.clip, shape.precision), epsilon, jnp.log(epsilon)])}
+    if "order" in kinds:
+        given["order"] = jnp.argsort(batch.limits)
+    names = list(kinds)
+    arguments = [jnp.asarray(given[name], kinds[name].dtype) for name in names[: shape.arguments]]
+    results = [kinds[name] for name in names[shape.arguments :]]
+    call = jax.ffi.ffi_call(shape.registered(), results, vmap_method=shape.vmap_method)
+    measured, predicted, *parts, _workspace = call(*arguments)
     raw = Raw(measured[0], measured[1], measured[2], predicted)
-    return raw, jax.tree.unflatten(tree, rest[:-1]) if gradient else None
+    if not shape.gradient:
+        return raw, None
+    axes = tuple(range(len(shape.gradient_parts)))
+    return raw, jax.tree.unflatten(tree, [jnp.sum(part, axis=axes) if axes else part for part in parts])

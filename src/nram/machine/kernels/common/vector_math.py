@@ -12,7 +12,8 @@ from math import log, log2, sqrt
 
 import numpy as np
 
-from nram.machine.kernels.cpu.lanes import Lanes, Value
+from nram.llvm import Value
+from nram.machine.kernels.common.code import Code
 
 LARGEST, SMALLEST = 88.0, -87.3  # beyond, exp in float32 is infinite or 0
 EXPONENT_BITS, BIAS = 23, 127
@@ -21,61 +22,61 @@ LN2_HIGH = 0.693359375  # few binary digits, so that its multiples are exact
 LN2_LOW = log(2) - LN2_HIGH
 
 
-def exponential(to: Lanes, x: Value) -> Value:
+def exponential(code: Code, x: Value) -> Value:
     """exp(x): 2^n exp(r) with |r| <= log(2) / 2."""
-    if to.precision == "float64":
-        return to.intrinsic("exp", x)
-    bounded = to.at_least(to.at_most(x, to.number(LARGEST)), to.number(SMALLEST))
-    n = to.intrinsic("rint", to.mul(bounded, to.number(log2(np.e))))
-    r = to.fma(n, to.number(-LN2_HIGH), bounded)
-    r = to.fma(n, to.number(-LN2_LOW), r)
-    p = _polynomial(to, r, _fitted("exp", -log(2) / 2, log(2) / 2, 6))
-    power = to.at.shl(to.at.fptosi(n, to.integers), to.whole(EXPONENT_BITS))
-    result = to.at.bitcast(to.at.add(to.at.bitcast(p, to.integers), power), to.vector)
-    result = to.choose(to.at.fcmp_ordered("<", x, to.number(SMALLEST)), to.number(0.0), result)
-    return to.choose(to.at.fcmp_unordered("uno", x, x), x, result)
+    if code.precision == "float64":
+        return code.intrinsic("exp", x)
+    bounded = code.at_least(code.at_most(x, code.number(LARGEST)), code.number(SMALLEST))
+    n = code.intrinsic("rint", code.mul(bounded, code.number(log2(np.e))))
+    r = code.fma(n, code.number(-LN2_HIGH), bounded)
+    r = code.fma(n, code.number(-LN2_LOW), r)
+    p = _polynomial(code, r, _fitted("exp", -log(2) / 2, log(2) / 2, 6))
+    power = code.at.shl(code.at.fptosi(n, code.integers), code.whole(EXPONENT_BITS))
+    result = code.at.bitcast(code.at.add(code.at.bitcast(p, code.integers), power), code.vector)
+    result = code.choose(code.at.fcmp_ordered("<", x, code.number(SMALLEST)), code.number(0.0), result)
+    return code.choose(code.at.fcmp_unordered("uno", x, x), x, result)
 
 
-def logarithm(to: Lanes, x: Value) -> Value:
+def logarithm(code: Code, x: Value) -> Value:
     """log(x) of positive numbers: with x = 2^n m, n log(2) + log(m), sqrt(1/2) <= m < sqrt(2)."""
-    if to.precision == "float64":
-        return to.intrinsic("log", x)
-    bits = to.at.bitcast(x, to.integers)
-    offset = to.whole(int(np.float32(sqrt(0.5)).view(np.int32)))
-    shifted = to.at.sub(bits, offset)
-    n = to.at.sitofp(to.at.ashr(shifted, to.whole(EXPONENT_BITS)), to.vector)
-    mantissa = to.at.add(to.at.and_(shifted, to.whole((1 << EXPONENT_BITS) - 1)), offset)
-    f = to.sub(to.at.bitcast(mantissa, to.vector), to.number(1.0))
-    s = to.divide(f, to.add(f, to.number(2.0)))  # log(1 + f) = 2 artanh(s)
-    z = to.mul(s, s)
-    series = _polynomial(to, z, tuple(2 / (2 * k + 1) for k in range(6)))
-    result = to.fma(n, to.number(LN2_HIGH), to.fma(n, to.number(LN2_LOW), to.mul(s, series)))
-    finite = to.at.fcmp_ordered("<", x, to.number(float("inf")))
-    return to.choose(finite, result, x)
+    if code.precision == "float64":
+        return code.intrinsic("log", x)
+    bits = code.at.bitcast(x, code.integers)
+    offset = code.whole(int(np.float32(sqrt(0.5)).view(np.int32)))
+    shifted = code.at.sub(bits, offset)
+    n = code.at.sitofp(code.at.ashr(shifted, code.whole(EXPONENT_BITS)), code.vector)
+    mantissa = code.at.add(code.at.and_(shifted, code.whole((1 << EXPONENT_BITS) - 1)), offset)
+    f = code.sub(code.at.bitcast(mantissa, code.vector), code.number(1.0))
+    s = code.divide(f, code.add(f, code.number(2.0)))  # log(1 + f) = 2 artanh(s)
+    z = code.mul(s, s)
+    series = _polynomial(code, z, tuple(2 / (2 * k + 1) for k in range(6)))
+    result = code.fma(n, code.number(LN2_HIGH), code.fma(n, code.number(LN2_LOW), code.mul(s, series)))
+    finite = code.at.fcmp_ordered("<", x, code.number(float("inf")))
+    return code.choose(finite, result, x)
 
 
-def logistic(to: Lanes, x: Value) -> Value:
+def logistic(code: Code, x: Value) -> Value:
     """1 / (1 + exp(-x))"""
-    one = to.number(1.0)
-    return to.divide(one, to.add(one, exponential(to, to.at.fneg(x))))
+    one = code.number(1.0)
+    return code.divide(one, code.add(one, exponential(code, code.at.fneg(x))))
 
 
-def hyperbolic_tangent(to: Lanes, x: Value) -> Value:
+def hyperbolic_tangent(code: Code, x: Value) -> Value:
     """1 - 2 / (exp(2x) + 1), near 0 a polynomial."""
-    if to.precision == "float64":
-        return to.intrinsic("tanh", x)
-    one = to.number(1.0)
-    far = to.sub(one, to.divide(to.number(2.0), to.add(exponential(to, to.add(x, x)), one)))
-    near = to.mul(x, _polynomial(to, to.mul(x, x), _fitted("tanh", 0.0, TANH_SMALL**2, 6)))
-    return to.choose(to.at.fcmp_ordered("<", to.intrinsic("fabs", x), to.number(TANH_SMALL)), near, far)
+    if code.precision == "float64":
+        return code.intrinsic("tanh", x)
+    one = code.number(1.0)
+    far = code.sub(one, code.divide(code.number(2.0), code.add(exponential(code, code.add(x, x)), one)))
+    near = code.mul(x, _polynomial(code, code.mul(x, x), _fitted("tanh", 0.0, TANH_SMALL**2, 6)))
+    return code.choose(code.at.fcmp_ordered("<", code.intrinsic("fabs", x), code.number(TANH_SMALL)), near, far)
 
 
-def _polynomial(to: Lanes, x: Value, coefficients: tuple[float, ...]) -> Value:
+def _polynomial(code: Code, x: Value, coefficients: tuple[float, ...]) -> Value:
     """Horner's scheme, the constant coefficient first."""
     *lower, highest = coefficients
-    result = to.number(highest)
+    result = code.number(highest)
     for coefficient in reversed(lower):
-        result = to.fma(result, x, to.number(coefficient))
+        result = code.fma(result, x, code.number(coefficient))
     return result
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from nram.llvm import Value
 from nram.machine.kernels.common.halting import Halting, likelihood, log_slope
-from nram.machine.kernels.cpu.block import ENTROPY, LOSS, TIME, Block
-from nram.machine.kernels.cpu.lanes import Value
+from nram.machine.kernels.common.specification import ENTROPY, LOSS, TIME
+from nram.machine.kernels.cpu.block import Block
 
 
 class BackwardPass:
     def __init__(self, block: Block):
         self.block = block
-        self.to, self.shape, self.own = block.to, block.shape, block.own
+        self.to, self.shape, self.own = block.code, block.shape, block.parts
 
     def run(self, steps: Value) -> None:
         """All steps, from the last to the first."""

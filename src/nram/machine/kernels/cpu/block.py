@@ -1,169 +1,161 @@
 """A block of examples, one per lane: where everything about them lies, step by step.
 
-What the forward and the backward pass of `episode.py` share, as code of one LLVM function.
+The forward and the backward pass of `episode.py` share this, as code of one LLVM function.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 
 from llvmlite import ir
 
+from nram.llvm import I64, POINTER, VOID, Value
+from nram.machine.kernels.common.code import internal_function
+from nram.machine.kernels.common.specification import CLIP, EPSILON, LOG_EPSILON, PARAMETERS
 from nram.machine.kernels.cpu.fuzzy import Fuzzy
-from nram.machine.kernels.cpu.lanes import I64, POINTER, VOID, Lanes, Value
+from nram.machine.kernels.cpu.lanes import Lanes
 from nram.machine.kernels.cpu.mixing import Mixing, Wire
-from nram.machine.kernels.cpu.networks import Network, Places
+from nram.machine.kernels.cpu.networks import Network, StepStorage
 from nram.machine.kernels.cpu.shape import KernelShape
 
-PARAMETERS = 6  # weight and bias of three layers
-INPUTS = ("order", "memory", "wanted", "shares", "limits", "seeds", "options")
-OUTPUTS = ("outcomes", "predicted")
-LOSS, ENTROPY, TIME = range(3)  # rows of seeds and outcomes
-CLIP, EPSILON, LOG_EPSILON = range(3)  # options
-
-
-def context_names(shape: KernelShape) -> list[str]:
-    """The buffers of a kernel in order: those given, those returned."""
-    given = [f"parameter{i}" for i in range(PARAMETERS)] + list(INPUTS)
-    gradients = [f"gradient{i}" for i in range(PARAMETERS)] if shape.gradient else []
-    return [*given, *OUTPUTS, *gradients, "workspace"]
+REGISTERS_TOGETHER = 4  # registers whose wires are computed side by side
 
 
 class Block:
     """One block of examples in the function that runs it."""
 
-    def __init__(self, to: Lanes, shape: KernelShape):
-        self.to = to
+    def __init__(self, code: Lanes, shape: KernelShape):
+        self.code = code
         self.shape = shape
-        context, self.first, self.slot_number = to.function.args
-        names = context_names(shape)
-        self.buffers = {name: self._pointer(context, number) for number, name in enumerate(names)}
-        workspace = self.buffers["workspace"]
+        context, self.first, self.first_slot = code.function.args
+        self.buffers = {
+            name: code.at.load(code.place(context, index, POINTER), align=8, typ=POINTER)
+            for index, name in enumerate(shape.buffers)
+        }
         lanes = shape.vectors.lanes
         self.slots, self.records, self.versions, block = (
-            to.place(workspace, shape.workspace[name] * lanes) for name in ("slots", "records", "versions", "block")
+            code.place(self.buffers["workspace"], shape.workspace[name] * lanes)
+            for name in ("slots", "records", "versions", "block")
         )
-        self.own = {name: to.row(block, number) for name, number in shape.block.items()}
-        options = self.buffers["options"]
+        self.parts = {name: code.row(block, offset) for name, offset in shape.block.items()}
         clip, self.epsilon, self.log_epsilon = (
-            to.spread(to.load_scalar(options, number)) for number in (CLIP, EPSILON, LOG_EPSILON)
+            code.spread(code.load_scalar(self.buffers["options"], index)) for index in (CLIP, EPSILON, LOG_EPSILON)
         )
-        self.fuzzy = Fuzzy(to, shape.size, shape.renormalising, self.own["double"], clip)
-        self.mixing = Mixing(to, shape)
-        self.network = Network(to, shape, [self.buffers[f"parameter{i}"] for i in range(PARAMETERS)])
+        self.fuzzy = Fuzzy(code, shape.size, shape.renormalising, self.parts["double"], clip)
+        self.mixing = Mixing(code, shape)
+        self.network = Network(code, shape, [self.buffers[f"parameter{i}"] for i in range(PARAMETERS)])
         self.wire_groups = _wire_groups(shape)
-        self.limit: Value = None  # of every example; it and the seeds are known once the examples are read
+        self.limit: Value = None  # of every example; the limit and the seeds are known once the examples are read
         self.seeds: list[Value] = []
         self._define_wires()
-
-    def _pointer(self, context: Value, number: int) -> Value:
-        address = self.to.at.gep(context, [self.to.index(number)], inbounds=True, source_etype=POINTER)
-        return self.to.at.load(address, align=8, typ=POINTER)
 
     # Where things are at step t
 
     def record(self, step: Value) -> dict[str, Value]:
-        to, shape = self.to, self.shape
-        begin = to.row(self.records, to.at.mul(step, to.index(shape.record["end"] if shape.gradient else 0)))
-        return {name: to.row(begin, number) for name, number in shape.record.items()}
+        """The parts of the step's record. Without a backward pass all steps use the same record."""
+        code, shape = self.code, self.shape
+        start = code.row(self.records, code.at.mul(step, code.index(shape.record["end"] if shape.gradient else 0)))
+        return {name: code.row(start, offset) for name, offset in shape.record.items()}
 
-    def memory(self, step: Value, write: int) -> Value:
-        """The memory in step t after so many WRITEs."""
-        to, shape = self.to, self.shape
+    def memory(self, step: Value, writes: int) -> Value:
+        """The version of the memory in step t after so many WRITEs."""
+        code, shape = self.code, self.shape
         if not shape.gradient:
             return self.versions
-        version = to.at.add(to.at.mul(step, to.index(shape.writes)), to.index(write))
-        return to.row(self.versions, to.at.mul(version, to.index(shape.cells)))
+        version = code.at.add(code.at.mul(step, code.index(shape.writes)), code.index(writes))
+        return code.row(self.versions, code.at.mul(version, code.index(shape.cells)))
 
     def slot(self, step: Value) -> Value:
-        """A narrow block puts several steps into one slot, side by side."""
-        to, shape = self.to, self.shape
+        """The slot of a step. A narrow block puts several steps into one slot, side by side."""
+        code, shape = self.code, self.shape
         if not shape.gradient:
             return self.slots
         lanes = shape.vectors.lanes
-        packed = lanes // to.width
-        number = to.at.add(self.slot_number, to.at.udiv(step, to.index(packed)))
-        begin = to.place(self.slots, to.at.mul(number, to.index(shape.slot * lanes)))
-        return to.row(begin, to.at.urem(step, to.index(packed)))
+        packed = lanes // code.width
+        index = code.at.add(self.first_slot, code.at.udiv(step, code.index(packed)))
+        start = code.place(self.slots, code.at.mul(index, code.index(shape.slot * lanes)))
+        return code.row(start, code.at.urem(step, code.index(packed)))
 
-    def places(self, step: Value) -> Places:
-        record = self.record(step)
-        return Places(
-            self.slot(step),
-            record["controller"],
-            record["values"],
-            self.own["state"],
-            self.own["state_gradient"],
-            self.own["register_gradient"],
-            self.own["input_gradient"],
+    def places(self, step: Value) -> StepStorage:
+        """Where the network reads and writes in a step."""
+        record, parts = self.record(step), self.parts
+        return StepStorage(
+            slot=self.slot(step),
+            kept=record["controller"],
+            registers=record["values"],
+            state=parts["state"],
+            state_gradient=parts["state_gradient"],
+            register_gradient=parts["register_gradient"],
+            input_gradient=parts["input_gradient"],
         )
 
     # What both passes do
 
-    def clear(self, place: Value, count: int) -> None:
-        self.network.clear(place, count)
+    def clear(self, start: Value, count: int) -> None:
+        self.network.clear(start, count)
 
     def options(self) -> Value:
-        return self.to.place(self.buffers["options"], LOG_EPSILON)
+        return self.code.place(self.buffers["options"], LOG_EPSILON)
 
     def wires(self, group: range, logits: Value, record: dict[str, Value]) -> list[Value]:
-        """For the functions of wires: their length, and where each finds its logits, weights and norm."""
-        to, shape = self.to, self.shape
-        found = [to.index(shape.wiring.lengths[group[0]])]
+        """Arguments for the functions of wires: their length, and the logits, weights and norm of each."""
+        code, shape = self.code, self.shape
+        found = [code.index(shape.wiring.lengths[group[0]])]
         for wire in group:
             start = shape.starts[wire]
             found += [
-                to.row(logits, start, self.network.stride),
-                to.row(record["weights"], start),
-                to.row(record["norms"], wire),
+                code.row(logits, start, self.network.stride),
+                code.row(record["weights"], start),
+                code.row(record["norms"], wire),
             ]
         return found
 
     def each_wanted(self, body: Callable[[Value, Value], None]) -> None:
-        """`body(place of a lane's expected value in the memory, place of the cell's lane)`."""
-        to = self.to
+        """`body(offset of a lane's expected value in the memory, offset of the lane among all cells)`."""
+        code = self.code
 
         def cell(c: Value, _: list[Value]) -> list[Value]:
-            for lane in range(to.width):
-                at = to.at.add(to.at.mul(c, to.index(to.width)), to.index(lane))
-                body(to.at.zext(to.load_whole(self.own["wanted"], at), I64), at)
+            for lane in range(code.width):
+                offset = code.at.add(code.at.mul(c, code.index(code.width)), code.index(lane))
+                body(code.at.zext(code.load_whole(self.parts["wanted"], offset), I64), offset)
             return []
 
-        to.repeat(self.shape.size, cell)
+        code.repeat(self.shape.size, cell)
 
-    # Functions of their own, called for every group of wires
+    # Softmaxes are functions: they are long, and called for every group of wires
 
     def _define_wires(self) -> None:
+        """A softmax, and its backward pass, for every number of wires that are computed side by side.
+
+        choose        (address of log epsilon, length, then of each wire: logits, weights, norm) -> sum of entropies
+        choose_back   the same and then: gradient of the entropy, and of each wire the gradient of its weights
+        """
         self.choose, self.choose_back = {}, {}
         for count in {len(group) for group in self.wire_groups} - {0}:
             kinds = [POINTER, I64] + [POINTER] * (3 * count)
-            with self._function(f"choose{self.to.width}_{count}", self.to.vector, kinds) as to:
-                floor = to.spread(to.load_scalar(to.function.args[0]))
-                length, wires = to.function.args[1], self._chosen(to, count)
-                to.at.ret(Mixing(to, self.shape).choose(wires, length, floor))
-            self.choose[count] = to.function
+            code, mixing = self._function(f"choose{self.code.width}_{count}", self.code.vector, kinds)
+            floor, length, wires, _ = _arguments(code, count)
+            code.at.ret(mixing.choose(wires, length, floor))
+            self.choose[count] = code.function
             if not self.shape.gradient:
                 continue
             kinds += [POINTER] * (count + 1)
-            with self._function(f"choose_back{self.to.width}_{count}", VOID, kinds) as to:
-                floor = to.spread(to.load_scalar(to.function.args[0]))
-                length, wires = to.function.args[1], self._chosen(to, count)
-                to_entropy, *gradients = to.function.args[2 + 3 * count :]
-                Mixing(to, self.shape).choose_back(wires, length, gradients, to.load(to_entropy), floor)
-                to.at.ret_void()
-            self.choose_back[count] = to.function
+            code, mixing = self._function(f"choose_back{self.code.width}_{count}", VOID, kinds)
+            floor, length, wires, (to_entropy, *gradients) = _arguments(code, count)
+            mixing.choose_back(wires, length, gradients, code.load(to_entropy), floor)
+            code.at.ret_void()
+            self.choose_back[count] = code.function
 
-    def _chosen(self, to: Lanes, count: int) -> list[Wire]:
-        places = to.function.args[2 : 2 + 3 * count]
-        return [Wire(*places[start : start + 3]) for start in range(0, 3 * count, 3)]
+    def _function(self, name: str, result: ir.Type, kinds: Sequence[ir.Type]) -> tuple[Lanes, Mixing]:
+        function = internal_function(self.code.function.module, name, result, kinds)
+        code = Lanes(function, self.shape.precision, self.code.width, self.code.accumulators)
+        return code, Mixing(code, self.shape)
 
-    @contextmanager
-    def _function(self, name: str, result: ir.Type, kinds: list[ir.Type]) -> Iterator[Lanes]:
-        function = ir.Function(self.to.function.module, ir.FunctionType(result, kinds), name)
-        function.linkage = "internal"
-        function.attributes.add("noinline")
-        yield Lanes(function, self.shape.precision, self.to.width, self.to.accumulators)
+
+def _arguments(code: Lanes, count: int) -> tuple[Value, Value, list[Wire], Sequence[Value]]:
+    floor, length, *rest = code.function.args
+    wires = [Wire(*rest[start : start + 3]) for start in range(0, 3 * count, 3)]
+    return code.spread(code.load_scalar(floor)), length, wires, rest[3 * count :]
 
 
 def _wire_groups(shape: KernelShape) -> list[range]:
@@ -172,7 +164,5 @@ def _wire_groups(shape: KernelShape) -> list[range]:
     for module in shape.wiring.modules:
         groups.append(range(wire, wire + module.arity))
         wire += module.arity
-    together = 4
-    for start in range(wire, wire + shape.registers, together):
-        groups.append(range(start, min(start + together, wire + shape.registers)))
-    return groups
+    end = wire + shape.registers
+    return groups + [range(i, min(i + REGISTERS_TOGETHER, end)) for i in range(wire, end, REGISTERS_TOGETHER)]

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from llvmlite import ir
 
+from nram.llvm import I32, I64, Value
 from nram.machine.kernels.common.halting import Halting, likelihood, log_share, log_slope
+from nram.machine.kernels.common.specification import ENTROPY, LOSS, TIME
 from nram.machine.kernels.common.vector_math import logistic
-from nram.machine.kernels.cpu.block import ENTROPY, LOSS, TIME, Block
-from nram.machine.kernels.cpu.lanes import I32, I64, Value
+from nram.machine.kernels.cpu.block import Block
 
 
 class ForwardPass:
     def __init__(self, block: Block):
         self.block = block
-        self.to, self.shape, self.own = block.to, block.shape, block.own
+        self.to, self.shape, self.own = block.code, block.shape, block.parts
 
     # Before the first step
 
@@ -140,7 +141,7 @@ class ForwardPass:
             for row in fresh:
                 self.block.fuzzy.renormalise(row)
         following = self.block.record(to.at.add(step, to.index(1)))["values"]
-        self.block.network.copy(self.own["fresh"], None, following, to.width, shape.registers * shape.size)
+        self.block.network.copy(self.own["fresh"], following, to.width, shape.registers * shape.size)
 
     def _observe(self, step: Value, record: dict[str, Value], finish: Value) -> Value:
         """The likelihood of every expected value, the step's loss, and the averaged memory."""

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import cast
 
 from nram.algebra import Formula, Term, d
-from nram.machine.kernels.cpu.lanes import Lanes, Value
+from nram.llvm import Value
+from nram.machine.kernels.cpu.lanes import Lanes
 from nram.modules import Module
 
 UPWARDS, DOWNWARDS = ("at_most", "below"), ("at_least", "above")

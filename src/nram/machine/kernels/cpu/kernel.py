@@ -1,202 +1,140 @@
-"""A kernel as machine code, in the form in which XLA calls it.
-
-XLA's foreign-function interface hands over one pointer to a call frame of plain C structs (xla/ffi/api/c_api.h). The
-entry point reads the buffers' addresses from it, runs block after block, and adds up the gradients of the weights.
-"""
+"""A kernel as machine code: its entry point runs block after block, and adds up the gradients of the weights."""
 
 from __future__ import annotations
 
-from typing import Any
+import platform
+from functools import cache
 
 from llvmlite import ir
 
-from nram.machine.kernels.cpu.block import PARAMETERS, context_names
+from nram.llvm import I32, I64, POINTER, VOID, Value, cached, fingerprint, loaded, object_code
+from nram.machine.kernels.common.call_frame import CallFrame, register
+from nram.machine.kernels.common.code import Code, internal_function
+from nram.machine.kernels.common.specification import PARAMETERS, SOURCES
 from nram.machine.kernels.cpu.episode import build_block
-from nram.machine.kernels.cpu.lanes import I32, I64, POINTER, Lanes, Value
+from nram.machine.kernels.cpu.lanes import Lanes
 from nram.machine.kernels.cpu.products import add_weight_gradient
 from nram.machine.kernels.cpu.shape import ALIGNMENT, KernelShape
 
 ENTRY = "episodes"
-UNDERSTOOD = "understood"
-"""A number in the machine code: 1 once XLA has asked for the version and speaks one that is known here."""
-INTERFACE_MAJOR = 0
-"""The version of XLA's interface that is known here. Its minor versions only add fields at the ends of structs."""
+FLUSH_DENORMALS = 0x8040  # bits of the x86 status register: as in XLA's own code, denormal numbers count as 0
 
-# Offsets in bytes: of the call frame, of a buffer, of the question for metadata, of the table of functions.
-FRAME_EXTENSION, FRAME_API, FRAME_ARGUMENT_COUNT, FRAME_ARGUMENTS, FRAME_RESULTS = 8, 16, 56, 72, 112
-BUFFER_DATA = 24
-EXTENSION_TYPE, EXTENSION_METADATA, METADATA_MAJOR, METADATA_MINOR, METADATA_TRAITS = 8, 24, 24, 28, 32
-API_MAJOR, API_MINOR = 32, 36
-# Every struct begins with its size, which is at least this.
-FRAME_SIZE, EXTENSION_SIZE, METADATA_SIZE, API_SIZE = 168, 32, 36, 40
-METADATA_TYPE = 1  # XLA_FFI_Extension_Metadata
 
-FLUSH_DENORMALS = 0x8040  # as XLA's own code has it: denormal numbers are taken for 0
+@cache
+def registered(shape: KernelShape) -> str:
+    """The name under which XLA finds the kernel of this shape, which is compiled if need be."""
+    name = f"nram_{fingerprint(shape, SOURCES)}"
+    register(name, loaded(compiled(shape)), ENTRY, "cpu")
+    return name
+
+
+def compiled(shape: KernelShape) -> bytes:
+    """The kernel's machine code, from the cache if it is there."""
+    x86 = platform.machine() in ("x86_64", "AMD64")
+    return cached(f"{fingerprint(shape, SOURCES)}.o", lambda: object_code(build_kernel(shape, x86)))
 
 
 def build_kernel(shape: KernelShape, x86: bool) -> ir.Module:
     module = ir.Module("episodes")
     blocks = {width: build_block(module, shape, width) for width in {shape.vectors.lanes, shape.tail} if width}
     sums = _build_sums(module, shape) if shape.gradient else None
-    entry = ir.Function(module, ir.FunctionType(POINTER, [POINTER]), ENTRY)
-    to = Lanes(entry, shape.precision, shape.vectors.lanes, shape.vectors.accumulators)
-    answer_metadata(to, entry.args[0])
-    names = context_names(shape)
-    context = to.at.alloca(POINTER, len(names))
-    given = names.index("outcomes")
-    for number, name in enumerate(names):
-        table, index = (FRAME_ARGUMENTS, number) if number < given else (FRAME_RESULTS, number - given)
-        address = _buffer(to, entry.args[0], table, index)
-        if name == "workspace":
-            address = _aligned(to, address)
-        to.at.store(address, _slot(to, context, number))
-    status = _flush_denormals(to) if x86 else None
-    _run_blocks(to, shape, context, blocks, sums)
+    code = CallFrame(module, ENTRY, shape)
+    context = code.at.alloca(POINTER, len(shape.buffers))
+    for index, (name, address) in enumerate(zip(shape.buffers, code.buffers(), strict=True)):
+        code.at.store(_aligned(code, address) if name == "workspace" else address, code.place(context, index, POINTER))
+    status = _flush_denormals(code) if x86 else None
+    _run_blocks(code, shape, context, blocks, sums)
     if status is not None:
-        _set_status(to, status)
-    to.at.ret(ir.Constant(POINTER, None))
+        _set_status(code, status)
+    code.return_null()
     return module
 
 
-def _bytes_on(to: Lanes, pointer: Value, offset: int) -> Value:
-    return to.at.gep(pointer, [to.index(offset)], inbounds=True, source_etype=ir.IntType(8))
+def _aligned(code: Code, address: Value) -> Value:
+    rounded_up = code.at.add(code.at.ptrtoint(address, I64), I64(ALIGNMENT - 1))
+    return code.at.inttoptr(code.at.and_(rounded_up, I64(-ALIGNMENT)), POINTER)
 
 
-def _slot(to: Lanes, context: Value, number: int) -> Value:
-    return to.at.gep(context, [to.index(number)], inbounds=True, source_etype=POINTER)
-
-
-def answer_metadata(to: Lanes, frame: Value) -> None:
-    """Before the first call XLA asks, by a call without arguments, for the version of the interface.
-
-    We speak the minor version that is asking. Of structs that are not as we know them nothing is read or written, and
-    the kernel is not used (`compiled.register`).
-    """
-    understood: Any = ir.GlobalVariable(to.function.module, I32, UNDERSTOOD)
-    understood.initializer = ir.Constant(I32, 0)
-
-    def number(pointer: Value, offset: int, kind: ir.IntType = I32) -> Value:
-        return to.at.load(_bytes_on(to, pointer, offset), typ=kind)
-
-    def has_size(pointer: Value, least: int) -> Value:
-        return to.at.icmp_unsigned(">=", number(pointer, 0, I64), to.index(least))
-
-    def is_number(pointer: Value, offset: int, wanted: int) -> Value:
-        return to.at.icmp_signed("==", number(pointer, offset), ir.Constant(I32, wanted))
-
-    asked = to.at.icmp_signed("==", number(frame, FRAME_ARGUMENT_COUNT, I64), to.index(0))
-    with to.at.if_then(asked):
-        question = to.at.load(_bytes_on(to, frame, FRAME_EXTENSION), typ=POINTER)
-        there = to.at.icmp_unsigned("!=", to.at.ptrtoint(question, I64), to.index(0))
-        with to.at.if_then(to.at.and_(has_size(frame, FRAME_SIZE), there)):
-            known = to.at.and_(has_size(question, EXTENSION_SIZE), is_number(question, EXTENSION_TYPE, METADATA_TYPE))
-            with to.at.if_then(known):
-                metadata = to.at.load(_bytes_on(to, question, EXTENSION_METADATA), typ=POINTER)
-                api = to.at.load(_bytes_on(to, frame, FRAME_API), typ=POINTER)
-                known = to.at.and_(has_size(metadata, METADATA_SIZE), has_size(api, API_SIZE))
-                with to.at.if_then(to.at.and_(known, is_number(api, API_MAJOR, INTERFACE_MAJOR))):
-                    for source, target in ((API_MAJOR, METADATA_MAJOR), (API_MINOR, METADATA_MINOR)):
-                        to.at.store(number(api, source), _bytes_on(to, metadata, target))
-                    to.at.store(ir.Constant(I32, 0), _bytes_on(to, metadata, METADATA_TRAITS))
-                    to.at.store(ir.Constant(I32, 1), understood)
-        to.at.ret(ir.Constant(POINTER, None))
-
-
-def _buffer(to: Lanes, frame: Value, table: int, number: int) -> Value:
-    """The address of the data of one argument or result."""
-    buffers = to.at.load(_bytes_on(to, frame, table), typ=POINTER)
-    buffer = to.at.load(_slot(to, buffers, number), typ=POINTER)
-    return to.at.load(_bytes_on(to, buffer, BUFFER_DATA), typ=POINTER)
-
-
-def _aligned(to: Lanes, address: Value) -> Value:
-    number = to.at.add(to.at.ptrtoint(address, I64), to.index(ALIGNMENT - 1))
-    return to.at.inttoptr(to.at.and_(number, to.index(-ALIGNMENT)), POINTER)
-
-
-def _flush_denormals(to: Lanes) -> Value:
-    """Sets the processor's status for arithmetic and returns the former one."""
-    place = to.at.alloca(I32)
-    kind = [POINTER]
-    to.at.call(to.declared("llvm.x86.sse.stmxcsr", ir.VoidType(), kind), [place])
-    former = to.at.load(place, typ=I32)
-    _set_status(to, to.at.or_(former, ir.Constant(I32, FLUSH_DENORMALS)))
+def _flush_denormals(code: Code) -> Value:
+    """Set the processor's status register for arithmetic; returns what it held before."""
+    room = code.at.alloca(I32)
+    code.at.call(code.declared("llvm.x86.sse.stmxcsr", VOID, [POINTER]), [room])
+    former = code.at.load(room, typ=I32)
+    _set_status(code, code.at.or_(former, I32(FLUSH_DENORMALS)))
     return former
 
 
-def _set_status(to: Lanes, status: Value) -> None:
-    place = to.at.alloca(I32)
-    to.at.store(status, place)
-    to.at.call(to.declared("llvm.x86.sse.ldmxcsr", ir.VoidType(), [POINTER]), [place])
+def _set_status(code: Code, status: Value) -> None:
+    room = code.at.alloca(I32)
+    code.at.store(status, room)
+    code.at.call(code.declared("llvm.x86.sse.ldmxcsr", VOID, [POINTER]), [room])
 
 
 def _run_blocks(
-    to: Lanes, shape: KernelShape, context: Value, blocks: dict[int, ir.Function], sums: ir.Function | None
+    code: Code, shape: KernelShape, context: Value, blocks: dict[int, ir.Function], sums: ir.Function | None
 ) -> None:
-    lanes, nothing = shape.vectors.lanes, to.index(0)
+    lanes, nothing = shape.vectors.lanes, I64(0)
     full = shape.batch // lanes
     if sums is not None:
-        _clear_gradients(to, shape, context)
+        _clear_gradients(code, shape, context)
 
     def run(width: int, first: Value, filled: Value) -> Value:
         """One block; returns how many slots are filled after it."""
         if sums is None:
-            to.at.call(blocks[width], [context, first, nothing])
+            code.at.call(blocks[width], [context, first, nothing])
             return nothing
+        # A narrow block packs several steps into one slot. Where not all of its steps would fit, the slots are summed
+        # and reused.
         packed = lanes // width
-        room = to.at.sub(to.index(shape.slots), to.index(-(-shape.steps // packed)))
-        over = to.at.icmp_signed(">", filled, room)
-        before = to.at.block
-        with to.at.if_then(over):
-            to.at.call(sums, [context, filled])
-            emptied = to.at.block
-        merged = to.at.phi(I64)
-        merged.add_incoming(filled, before)
-        merged.add_incoming(nothing, emptied)
-        steps = to.at.call(blocks[width], [context, first, merged])
-        used = to.at.udiv(to.at.add(steps, to.index(packed - 1)), to.index(packed))
-        return to.at.add(merged, used)
+        room = I64(shape.slots - -(-shape.steps // packed))
+        before = code.at.block
+        with code.at.if_then(code.at.icmp_signed(">", filled, room)):
+            code.at.call(sums, [context, filled])
+            emptied = code.at.block
+        start = code.at.phi(I64)
+        start.add_incoming(filled, before)
+        start.add_incoming(nothing, emptied)
+        steps = code.at.call(blocks[width], [context, first, start])
+        used = code.at.udiv(code.at.add(steps, I64(packed - 1)), I64(packed))
+        return code.at.add(start, used)
 
     filled: Value = nothing
     if full:
-        filled = to.repeat(full * lanes, lambda first, held: [run(lanes, first, held[0])], [filled], step=lanes)[0]
+        filled = code.repeat(full * lanes, lambda first, held: [run(lanes, first, held[0])], [filled], step=lanes)[0]
     if shape.tail:
-        filled = run(shape.tail, to.index(full * lanes), filled)
+        filled = run(shape.tail, I64(full * lanes), filled)
     if sums is not None:
-        to.at.call(sums, [context, filled])
+        code.at.call(sums, [context, filled])
 
 
-def _clear_gradients(to: Lanes, shape: KernelShape, context: Value) -> None:
-    first = context_names(shape).index("gradient0")
-    for number in range(PARAMETERS):
-        place = to.at.load(_slot(to, context, first + number), typ=POINTER)
-        layer = shape.layers[number // 2]
-        count = layer.outputs * (layer.inputs if number % 2 == 0 else 1)
+def _clear_gradients(code: Code, shape: KernelShape, context: Value) -> None:
+    zero = ir.Constant(code.scalar, 0.0)
+    for index in range(PARAMETERS):
+        gradient = _buffer(code, shape, context, f"gradient{index}")
+        layer = shape.layers[index // 2]
+        count = layer.outputs * (layer.inputs if index % 2 == 0 else 1)
 
-        def clear(i: Value, _: list[Value], place=place) -> list[Value]:
-            to.store_scalar(ir.Constant(to.scalar, 0.0), place, i)
+        def clear(i: Value, _: list[Value], gradient=gradient) -> list[Value]:
+            code.store_scalar(zero, gradient, i)
             return []
 
-        to.repeat(count, clear)
+        code.repeat(count, clear)
+
+
+def _buffer(code: Code, shape: KernelShape, context: Value, name: str) -> Value:
+    """The address of a buffer, by the table of all of them."""
+    return code.at.load(code.place(context, list(shape.buffers).index(name), POINTER), typ=POINTER)
 
 
 def _build_sums(module: ir.Module, shape: KernelShape) -> ir.Function:
     """void sums(ptr* context, i64 filled): add what the filled slots say to the gradients of the weights."""
-    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [POINTER, I64]), "sums")
-    function.linkage = "internal"
-    function.attributes.add("noinline")
-    to = Lanes(function, shape.precision, shape.vectors.lanes, shape.vectors.accumulators)
+    function = internal_function(module, "sums", VOID, [POINTER, I64])
+    code = Lanes(function, shape.precision, shape.vectors.lanes, shape.vectors.accumulators)
     context, filled = function.args
-    names = context_names(shape)
-
-    def buffer(name: str) -> Value:
-        return to.at.load(_slot(to, context, names.index(name)), typ=POINTER)
-
-    slots = to.place(buffer("workspace"), shape.workspace["slots"] * shape.vectors.lanes)
-    for number, layer in enumerate(shape.layers):
-        weight, bias = buffer(f"gradient{2 * number}"), buffer(f"gradient{2 * number + 1}")
-        add_weight_gradient(
-            to, slots, filled, shape.slot, layer.x, layer.inputs, layer.gradient, layer.outputs, weight, bias
-        )
-    to.at.ret_void()
+    workspace = _buffer(code, shape, context, "workspace")
+    slots = code.place(workspace, shape.workspace["slots"] * shape.vectors.lanes)
+    for index, layer in enumerate(shape.layers):
+        weight, bias = (_buffer(code, shape, context, f"gradient{2 * index + k}") for k in range(2))
+        add_weight_gradient(code, slots, filled, shape.slot, layer, weight, bias)
+    code.at.ret_void()
     return function

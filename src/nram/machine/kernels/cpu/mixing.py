@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from nram.llvm import Value
 from nram.machine.kernels.common.vector_math import exponential, logarithm
-from nram.machine.kernels.cpu.lanes import Lanes, Value
+from nram.machine.kernels.cpu.lanes import Lanes
 from nram.machine.kernels.cpu.shape import KernelShape
 
 

@@ -1,216 +1,221 @@
 """The three controllers, forwards and backwards, with examples in lanes.
 
-A network reads the registers' flags and its own state, and leaves its output where the gradient of that output will
+A network reads the registers' flags and its own state. It writes its output to where the gradient of that output will
 stand later. Vectors of a slot lie `stride` scalars apart, whatever the width of the block.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from nram.llvm import Value
 from nram.machine.kernels.common.vector_math import exponential, hyperbolic_tangent, logistic
-from nram.machine.kernels.cpu.lanes import Lanes, Value
+from nram.machine.kernels.cpu.lanes import Lanes
 from nram.machine.kernels.cpu.products import backward_product, forward_product
-from nram.machine.kernels.cpu.shape import KernelShape, Layer
+from nram.machine.kernels.cpu.shape import KernelShape
+
+KEPT = 6  # rows of the LSTM's cells in a record
 
 
 @dataclass(frozen=True)
-class Places:
-    """Where a network finds and leaves things in one step."""
+class StepStorage:
+    """Where a network reads and writes in one step."""
 
     slot: Value
-    own: Value  # its part of the record
+    kept: Value  # the network's part of the record
     registers: Value
     state: Value
     state_gradient: Value
     register_gradient: Value
-    input_gradient: Value  # room for one layer's
+    input_gradient: Value  # room for the gradient of one layer's input
 
 
 class Network:
     """The controller of one kernel, as code."""
 
-    def __init__(self, to: Lanes, shape: KernelShape, parameters: list[Value]):
-        self.to = to
+    def __init__(self, code: Lanes, shape: KernelShape, parameters: list[Value]):
+        self.code = code
         self.shape = shape
-        self.weights = parameters[::2]
-        self.biases = parameters[1::2]
+        self.parameters = list(zip(parameters[::2], parameters[1::2], strict=True))
         self.stride = shape.vectors.lanes
 
-    def start(self, places: Places) -> None:
-        """The state before the first step: zeros, and for the automaton its first state."""
-        count = {"lstm": 2 * self.shape.hidden, "automaton": self.shape.states, "mlp": 0}[self.shape.controller]
-        self.clear(places.state, count)
+    def start(self, storage: StepStorage) -> None:
+        """Set the state before the first step: zeros, except that an automaton is in its first state."""
+        self.clear(storage.state, self.shape.carried)
         if self.shape.controller == "automaton":
-            self.to.store(self.to.number(1.0), places.state)
+            self.code.store(self.code.number(1.0), storage.state)
 
-    def start_backward(self, places: Places) -> None:
-        count = {"lstm": 2 * self.shape.hidden, "automaton": self.shape.states, "mlp": 0}[self.shape.controller]
-        self.clear(places.state_gradient, count)
+    def start_backward(self, storage: StepStorage) -> None:
+        self.clear(storage.state_gradient, self.shape.carried)
 
-    def forward(self, places: Places) -> None:
-        to, shape = self.to, self.shape
+    def forward(self, storage: StepStorage) -> None:
+        code, shape = self.code, self.shape
         first, second, last = shape.layers
         for register in range(shape.registers):
-            flag = to.load(places.registers, register * shape.size)
-            to.store(flag, self.unit(places, first.x + register))
+            flag = code.load(storage.registers, register * shape.size)  # P(register = 0)
+            code.store(flag, self.unit(storage, first.x + register))
         if shape.controller == "automaton":
-            self.copy(places.state, None, self.unit(places, first.x + shape.registers), self.stride, shape.states)
-        self._product(places, 0, second.x, rectified=True)
+            self.copy(storage.state, self.unit(storage, first.x + shape.registers), self.stride, shape.states)
+        self._product(storage, 0, second.x, rectified=True)
         if shape.controller == "lstm":
-            self.copy(places.state, None, self.unit(places, second.x + shape.hidden), self.stride, shape.hidden)
-            self._product(places, 1, second.gradient, rectified=False)
-            self._cells(places)
+            self.copy(storage.state, self.unit(storage, second.x + shape.hidden), self.stride, shape.hidden)
+            self._product(storage, 1, second.gradient, rectified=False)
+            self._cells(storage)
         else:
-            self._product(places, 1, last.x, rectified=True)
-        self._product(places, 2, last.gradient, rectified=False)
+            self._product(storage, 1, last.x, rectified=True)
+        self._product(storage, 2, last.gradient, rectified=False)
         if shape.controller == "automaton":
-            self._next_state(places)
+            self._next_state(storage)
 
-    def backward(self, places: Places) -> None:
-        """From the gradient of the output to all others; that of the flags is added to the registers'."""
-        shape, to = self.shape, self.to
+    def backward(self, storage: StepStorage) -> None:
+        """From the gradient of the output to all others; the gradient of the flags is added to the registers'."""
+        code, shape = self.code, self.shape
         first, second, last = shape.layers
+        gradient = storage.input_gradient
+
+        def keep(k: Value, value: Value) -> None:
+            code.store(value, gradient, k)
+
         if shape.controller == "automaton":
-            self._next_state_back(places)
+            self._next_state_back(storage)
         if shape.controller == "lstm":
-            state_gradient = places.state_gradient
+            state_gradient = storage.state_gradient
 
-            def total(k: Value, value: Value) -> None:
-                to.store(to.add(value, to.load(state_gradient, k)), state_gradient, k)
+            def add(k: Value, value: Value) -> None:
+                code.store(code.add(value, code.load(state_gradient, k)), state_gradient, k)
 
-            self._product_back(places, 2, last, total)
-            self._cells_back(places)
-            gradient = places.input_gradient
-            self._product_back(places, 1, second, lambda k, value: to.store(value, gradient, k))
-
-            def hidden(k: Value) -> None:
-                self._rectified_back(places, second.x, k, to.load(gradient, k), first.gradient)
-
-            to.each(shape.hidden, hidden)
-            self.copy(to.row(gradient, shape.hidden), None, state_gradient, to.width, shape.hidden)
+            self._product_back(storage, 2, add)
+            self._cells_back(storage)
+            self._product_back(storage, 1, keep)
+            hidden = self._rectified_back(storage, second.x, first.gradient)
+            code.each(shape.hidden, lambda k: hidden(k, code.load(gradient, k)))
+            self.copy(code.row(gradient, shape.hidden), state_gradient, code.width, shape.hidden)
         else:
-            self._product_back(
-                places, 2, last, lambda k, value: self._rectified_back(places, last.x, k, value, second.gradient)
-            )
-            self._product_back(
-                places, 1, second, lambda k, value: self._rectified_back(places, second.x, k, value, first.gradient)
-            )
-        gradient = places.input_gradient
-        self._product_back(places, 0, first, lambda k, value: to.store(value, gradient, k))
+            self._product_back(storage, 2, self._rectified_back(storage, last.x, second.gradient))
+            self._product_back(storage, 1, self._rectified_back(storage, second.x, first.gradient))
+        self._product_back(storage, 0, keep)
         for register in range(shape.registers):
-            place = to.row(places.register_gradient, register * shape.size)
-            to.store(to.add(to.load(place), to.load(gradient, register)), place)
+            flag_gradient = code.row(storage.register_gradient, register * shape.size)
+            code.store(code.add(code.load(flag_gradient), code.load(gradient, register)), flag_gradient)
         if shape.controller == "automaton":
-            self.copy(to.row(gradient, shape.registers), None, places.state_gradient, to.width, shape.states)
+            self.copy(code.row(gradient, shape.registers), storage.state_gradient, code.width, shape.states)
 
     # Parts
 
-    def unit(self, places: Places, number: Value | int) -> Value:
-        return self.to.row(places.slot, number, self.stride)
+    def unit(self, storage: StepStorage, index: Value | int) -> Value:
+        """A vector of the slot."""
+        return self.code.row(storage.slot, index, self.stride)
 
-    def copy(self, source: Value, stride: int | None, target: Value, target_stride: int, count: int) -> None:
-        to = self.to
-        to.each(count, lambda i: to.store(to.load(to.row(source, i, stride)), to.row(target, i, target_stride)))
+    def copy(self, source: Value, target: Value, target_stride: int, count: int) -> None:
+        code = self.code
+        code.each(count, lambda i: code.store(code.load(source, i), code.row(target, i, target_stride)))
 
-    def clear(self, place: Value, count: int) -> None:
+    def clear(self, start: Value, count: int) -> None:
         if count:
-            self.to.each(count, lambda i: self.to.store(self.to.number(0.0), place, i))
+            self.code.each(count, lambda i: self.code.store(self.code.number(0.0), start, i))
 
-    def _product(self, places: Places, number: int, target: int, rectified: bool) -> None:
-        to, layer, nothing = self.to, self.shape.layers[number], self.to.number(0.0)
-        forward_product(
-            to,
-            self.unit(places, layer.x),
-            layer.inputs,
-            self.weights[number],
-            self.biases[number],
-            layer.outputs,
-            self.unit(places, target),
-            self.stride,
-            (lambda j, value: to.at_least(value, nothing)) if rectified else (lambda j, value: value),
-        )
+    def _product(self, storage: StepStorage, index: int, target: int, rectified: bool) -> None:
+        code, layer, zero = self.code, self.shape.layers[index], self.code.number(0.0)
+        x, y = self.unit(storage, layer.x), self.unit(storage, target)
+        finish = (lambda j, value: code.at_least(value, zero)) if rectified else (lambda j, value: value)
+        forward_product(code, layer, self.parameters[index], x, y, self.stride, finish)
 
-    def _product_back(self, places: Places, number: int, layer: Layer, finish) -> None:
-        gradient = self.unit(places, layer.gradient)
-        backward_product(self.to, gradient, layer.outputs, self.weights[number], layer.inputs, self.stride, finish)
+    def _product_back(self, storage: StepStorage, index: int, finish: Callable[[Value, Value], None]) -> None:
+        layer = self.shape.layers[index]
+        gradient = self.unit(storage, layer.gradient)
+        backward_product(self.code, layer, self.parameters[index][0], gradient, self.stride, finish)
 
-    def _rectified_back(self, places: Places, x: int, k: Value, value: Value, target: int) -> None:
-        to = self.to
-        output = to.load(self.to.row(self.unit(places, x), k, self.stride))
-        passed = to.choose(to.above(output, to.number(0.0)), value, to.number(0.0))
-        to.store(passed, to.row(self.unit(places, target), k, self.stride))
+    def _rectified_back(self, storage: StepStorage, x: int, target: int) -> Callable[[Value, Value], None]:
+        """A function that passes on the gradient of the unit k where the unit's output is above 0."""
+        code = self.code
 
-    def _next_state(self, places: Places) -> None:
+        def finish(k: Value, gradient: Value) -> None:
+            output = code.load(code.row(self.unit(storage, x), k, self.stride))
+            passed = code.choose(code.above(output, code.number(0.0)), gradient, code.number(0.0))
+            code.store(passed, code.row(self.unit(storage, target), k, self.stride))
+
+        return finish
+
+    # The automaton
+
+    def _state_logits(self, storage: StepStorage) -> Value:
+        return self.unit(storage, self.shape.layers[2].gradient + self.shape.wiring.logits + 1)
+
+    def _next_state(self, storage: StepStorage) -> None:
         """Softmax over the states, kept in the record and carried on."""
-        to, states = self.to, self.shape.states
-        logits = self.unit(places, self.shape.layers[2].gradient + self.shape.wiring.logits + 1)
-        rows = [to.load(to.row(logits, state, self.stride)) for state in range(states)]
+        code, logits = self.code, self._state_logits(storage)
+        rows = [code.load(code.row(logits, state, self.stride)) for state in range(self.shape.states)]
         top = rows[0]
         for row in rows[1:]:
-            top = to.at_least(row, top)
-        powers = [exponential(to, to.sub(row, top)) for row in rows]
-        total = to.total(powers)
+            top = code.at_least(row, top)
+        powers = [exponential(code, code.sub(row, top)) for row in rows]
+        total = code.total(powers)
         for state, power in enumerate(powers):
-            probability = to.divide(power, total)
-            to.store(probability, places.own, state)
-            to.store(probability, places.state, state)
+            probability = code.divide(power, total)
+            code.store(probability, storage.kept, state)
+            code.store(probability, storage.state, state)
 
-    def _next_state_back(self, places: Places) -> None:
-        to, states = self.to, self.shape.states
-        out = self.unit(places, self.shape.layers[2].gradient + self.shape.wiring.logits + 1)
-        rows = [to.load(places.own, state) for state in range(states)]
-        gradients = [to.load(places.state_gradient, state) for state in range(states)]
-        mean = to.total([to.mul(row, gradient) for row, gradient in zip(rows, gradients, strict=True)])
+    def _next_state_back(self, storage: StepStorage) -> None:
+        code, logits, states = self.code, self._state_logits(storage), range(self.shape.states)
+        rows = [code.load(storage.kept, state) for state in states]
+        gradients = [code.load(storage.state_gradient, state) for state in states]
+        mean = code.total([code.mul(row, gradient) for row, gradient in zip(rows, gradients, strict=True)])
         for state, (row, gradient) in enumerate(zip(rows, gradients, strict=True)):
-            to.store(to.mul(row, to.sub(gradient, mean)), to.row(out, state, self.stride))
+            code.store(code.mul(row, code.sub(gradient, mean)), code.row(logits, state, self.stride))
 
-    def _cells(self, places: Places) -> None:
-        """The LSTM's cells, from the gates; kept: the gates, the cell before, and tanh of the cell after."""
-        to, width = self.to, self.shape.hidden
-        gates = self.unit(places, self.shape.layers[1].gradient)
-        output = self.unit(places, self.shape.layers[2].x)
+    # The LSTM
 
-        def one(h: Value) -> None:
-            raw = [to.load(to.row(gates, to.at.add(h, to.index(gate * width)), self.stride)) for gate in range(4)]
-            admit, keep, emit = (logistic(to, raw[gate]) for gate in (0, 1, 3))
-            fresh = hyperbolic_tangent(to, raw[2])
-            memory = to.row(places.state, width)
-            before = to.load(memory, h)
-            cell = to.fma(keep, before, to.mul(admit, fresh))
-            bent = hyperbolic_tangent(to, cell)
-            said = to.mul(emit, bent)
-            for number, kept in enumerate((admit, keep, fresh, emit, before, bent)):
-                to.store(kept, to.row(places.own, number * width), h)
-            to.store(cell, memory, h)
-            to.store(said, places.state, h)
-            to.store(said, to.row(output, h, self.stride))
+    def _gates(self, storage: StepStorage) -> Callable[[int, Value], Value]:
+        """(gate, cell) -> where this gate stands in the slot, and later its gradient."""
+        code, gates = self.code, self.unit(storage, self.shape.layers[1].gradient)
+        return lambda gate, h: code.row(gates, code.at.add(h, code.index(gate * self.shape.hidden)), self.stride)
 
-        to.each(width, one, together=1)
-
-    def _cells_back(self, places: Places) -> None:
-        to, width, unity = self.to, self.shape.hidden, self.to.number(1.0)
-        gates = self.unit(places, self.shape.layers[1].gradient)
+    def _cells(self, storage: StepStorage) -> None:
+        """The LSTM's cells, from the gates. The record keeps the gates, the cell before, and tanh of the cell after."""
+        code, width, gate_of = self.code, self.shape.hidden, self._gates(storage)
+        output = self.unit(storage, self.shape.layers[2].x)
 
         def one(h: Value) -> None:
-            kept = [to.load(to.row(places.own, number * width), h) for number in range(6)]
+            raw = [code.load(gate_of(gate, h)) for gate in range(4)]
+            admit, keep, emit = (logistic(code, raw[gate]) for gate in (0, 1, 3))
+            fresh = hyperbolic_tangent(code, raw[2])
+            cells = code.row(storage.state, width)
+            before = code.load(cells, h)
+            cell = code.fma(keep, before, code.mul(admit, fresh))
+            bent = hyperbolic_tangent(code, cell)
+            said = code.mul(emit, bent)
+            for row, kept in enumerate((admit, keep, fresh, emit, before, bent)):
+                code.store(kept, code.row(storage.kept, row * width), h)
+            code.store(cell, cells, h)
+            code.store(said, storage.state, h)
+            code.store(said, code.row(output, h, self.stride))
+
+        code.each(width, one, together=1)
+
+    def _cells_back(self, storage: StepStorage) -> None:
+        code, width, unity = self.code, self.shape.hidden, self.code.number(1.0)
+        gate_of = self._gates(storage)
+
+        def one(h: Value) -> None:
+            kept = [code.load(code.row(storage.kept, row * width), h) for row in range(KEPT)]
             admit, keep, fresh, emit, before, bent = kept
-            said = to.load(places.state_gradient, h)
-            place = to.row(places.state_gradient, width)
-            cell = to.mul(to.mul(said, emit), to.sub(unity, to.mul(bent, bent)))
-            cell = to.add(cell, to.load(place, h))
+            said = code.load(storage.state_gradient, h)
+            cell_gradient = code.row(storage.state_gradient, width)
+            cell = code.mul(code.mul(said, emit), code.sub(unity, code.mul(bent, bent)))
+            cell = code.add(cell, code.load(cell_gradient, h))
 
             def logistic_slope(x: Value) -> Value:
-                return to.mul(x, to.sub(unity, x))
+                return code.mul(x, code.sub(unity, x))
 
             raw = (
-                to.mul(to.mul(cell, fresh), logistic_slope(admit)),
-                to.mul(to.mul(cell, before), logistic_slope(keep)),
-                to.mul(to.mul(cell, admit), to.sub(unity, to.mul(fresh, fresh))),
-                to.mul(to.mul(said, bent), logistic_slope(emit)),
+                code.mul(code.mul(cell, fresh), logistic_slope(admit)),
+                code.mul(code.mul(cell, before), logistic_slope(keep)),
+                code.mul(code.mul(cell, admit), code.sub(unity, code.mul(fresh, fresh))),
+                code.mul(code.mul(said, bent), logistic_slope(emit)),
             )
             for gate, gradient in enumerate(raw):
-                to.store(gradient, to.row(gates, to.at.add(h, to.index(gate * width)), self.stride))
-            to.store(to.mul(cell, keep), place, h)
+                code.store(gradient, gate_of(gate, h))
+            code.store(code.mul(cell, keep), cell_gradient, h)
 
-        to.each(width, one, together=1)
+        code.each(width, one, together=1)

@@ -1,33 +1,24 @@
-"""What a kernel is made for, and where everything lies in its workspace.
+"""How a CPU runs a kernel, and where everything lies in its workspace.
 
-Three kinds of storage, all in vectors of one lane per example:
+Three kinds of storage, all in vectors with one lane per example:
 
-slots       what the gradients of the weights are made of, a slot per step: the inputs of every layer, and the
+slots       what the gradients of the weights are computed from, one slot per step: the inputs of every layer, and the
             gradients with respect to its outputs. They are summed over all examples at the end.
-records     what the backward pass of one block of examples needs of one step: wire weights, values, arguments.
-the block   what there is once per block: expected outputs, running gradients, the memory's versions.
+records     what the backward pass of one block of examples needs to know about one step: wire weights, values,
+            arguments.
+the block   what exists once per block: expected outputs, running gradients, the versions of the memory.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import platform
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import ClassVar
 
-from nram.machine.wiring import Wiring
-from nram.modules import MODULES
+from nram.machine.kernels.common.specification import BYTES, NoKernel, Precision, Shape, Specification, extend, offsets
 
-Precision = Literal["float32", "float64"]
-BYTES = {"float32": 4, "float64": 8}
-
-Support = Literal["all", "truth"] | int
-"""Which numbers a value can be: any; 0 or 1; or always this one."""
-
-CONSTANTS: dict[str, int] = {"ZERO": 0, "ONE": 1, "TWO": 2, "WRITE": 0}
-TRUTHS = ("LESS-THAN", "LESS-OR-EQUAL-THAN", "EQUALITY-TEST")
-COVERED = frozenset({"READ", "INC", "ADD", "SUB", "DEC", "MIN", "MAX", *CONSTANTS, *TRUTHS})
-
-SLOTS = 64  # steps of blocks whose gradients are summed at once: a balance of cache and sums over lanes
+SLOTS = 64  # steps of blocks whose gradients are summed at once: a balance of cache use and sums over lanes
 ALIGNMENT = 64  # bytes
 
 
@@ -43,57 +34,31 @@ class Layer:
 
 @dataclass(frozen=True)
 class Vectors:
-    """Widths for this processor: lanes of a full vector, and how many vectors are at hand for sums."""
+    """The vectors of a processor: lanes of a full vector, and how many vectors can be held in registers for sums."""
 
     lanes: int
     accumulators: int
 
 
-@dataclass(frozen=True)
-class KernelShape:
-    """All that is fixed when a kernel is compiled."""
+@dataclass(frozen=True, kw_only=True)
+class KernelShape(Shape):
+    """A kernel with examples in the lanes of vectors."""
 
-    controller: Literal["mlp", "lstm", "automaton"]
-    registers: int
-    modules: tuple[str, ...]
-    size: int  # M
-    hidden: int
-    states: int  # of the automaton; otherwise 0
-    steps: int  # the longest episode
-    batch: int
-    precision: Precision
-    renormalising: bool
-    loss: Literal["expected", "average"]
-    gradient: bool  # whether there is a backward pass
-    hard: bool  # whether, forwards, every wire takes its most probable value and halting is a decision
+    vmap_method: ClassVar[str] = "sequential"  # one member at a time: its data stays in the cache
+    extra_inputs: ClassVar[tuple[str, ...]] = ("order",)  # the examples by their step limits
+
     vectors: Vectors
 
-    def with_gradient(self, gradient: bool) -> KernelShape:
-        return replace(self, gradient=gradient)
+    def registered(self) -> str:
+        from nram.machine.kernels.cpu.kernel import registered  # needs LLVM, which may not work everywhere
 
-    @cached_property
-    def wiring(self) -> Wiring:
-        return Wiring(self.registers, tuple(MODULES[name] for name in self.modules))
+        return registered(self)
 
     @cached_property
     def starts(self) -> tuple[int, ...]:
         """Where each wire's logits begin."""
         lengths = self.wiring.lengths
         return tuple(sum(lengths[:wire]) for wire in range(len(lengths)))
-
-    @property
-    def outputs(self) -> int:
-        """Of the controller: logits, the halting scalar, the automaton's next state."""
-        return self.wiring.logits + 1 + self.states
-
-    # Values
-
-    @cached_property
-    def supports(self) -> tuple[Support, ...]:
-        found: list[Support] = ["all"] * self.registers
-        for name in self.modules:
-            found.append("truth" if name in TRUTHS else CONSTANTS.get(name, "all"))
-        return tuple(found)
 
     @cached_property
     def value_rows(self) -> tuple[int, ...]:
@@ -105,14 +70,6 @@ class KernelShape:
         return (*rows, free)
 
     @property
-    def argument_wires(self) -> int:
-        return self.wiring.wires - self.registers
-
-    @property
-    def writes(self) -> int:
-        return self.modules.count("WRITE")
-
-    @property
     def cells(self) -> int:
         return self.size * self.size
 
@@ -120,20 +77,15 @@ class KernelShape:
 
     @cached_property
     def layers(self) -> tuple[Layer, ...]:
-        inputs, hidden = self.registers + self.states, self.hidden
-        if self.controller == "lstm":
-            widths = [(inputs, hidden), (2 * hidden, 4 * hidden), (hidden, self.outputs)]
-        else:
-            widths = [(inputs, hidden), (hidden, hidden), (hidden, self.outputs)]
         layers, free = [], 0
-        for before, after in widths:
-            layers.append(Layer(before, after, free, free + before))
-            free += before + after
+        for inputs, outputs in self.layer_sizes:
+            layers.append(Layer(inputs, outputs, free, free + inputs))
+            free += inputs + outputs
         return tuple(layers)
 
     @property
     def slot(self) -> int:
-        """Vectors of a slot."""
+        """The vectors of a slot."""
         return sum(layer.inputs + layer.outputs for layer in self.layers)
 
     @property
@@ -146,6 +98,7 @@ class KernelShape:
 
     @property
     def slots(self) -> int:
+        """How many slots there are. A narrow last block packs several of its steps into one."""
         if not self.gradient:
             return 1
         packed = self.vectors.lanes // self.tail if self.tail else 1
@@ -157,21 +110,25 @@ class KernelShape:
     @cached_property
     def record(self) -> dict[str, int]:
         """Where the parts of a record begin; the last entry is its length."""
-        own = {"lstm": 6 * self.hidden, "automaton": self.states, "mlp": 0}[self.controller]
-        return _laid_out(
+        return offsets(
             weights=self.wiring.logits,
             norms=self.wiring.wires,
             values=self.value_rows[-1],
             arguments=self.argument_wires * self.size,
             seen=self.size,
             halting=4,
-            controller=own,
+            controller={"lstm": 6 * self.hidden, "automaton": self.states, "mlp": 0}[self.controller],
         )
+
+    @property
+    def carried(self) -> int:
+        """The length of the state that the controller carries from step to step."""
+        return {"lstm": 2 * self.hidden, "automaton": self.states, "mlp": 0}[self.controller]
 
     @cached_property
     def block(self) -> dict[str, int]:
-        carried = {"lstm": 2 * self.hidden, "automaton": self.states, "mlp": 0}[self.controller]
-        return _laid_out(
+        """Where the parts of a block begin."""
+        return offsets(
             numbers=4,
             shares=self.size,
             wanted=self.size,  # integers
@@ -179,14 +136,14 @@ class KernelShape:
             mixed=self.size,
             fresh=self.registers * self.size,
             double=2 * self.size,
-            state=carried,
+            state=self.carried,
             register_gradient=self.registers * self.size,
             memory_gradient=self.cells,
             received=self.wiring.wires * self.size,
             output_gradient=self.size,
             choice=self.wiring.logits,
             input_gradient=max(layer.inputs for layer in self.layers),
-            state_gradient=carried,
+            state_gradient=self.carried,
         )
 
     @property
@@ -195,13 +152,13 @@ class KernelShape:
 
     @property
     def versions(self) -> int:
-        """Of the memory: one after every WRITE, and the first."""
+        """How many versions of the memory are kept: one after every WRITE, and the first."""
         return self.steps * self.writes + 1 if self.gradient else 1
 
     @cached_property
     def workspace(self) -> dict[str, int]:
         """Where the parts of the workspace begin, in vectors of full width."""
-        return _laid_out(
+        return offsets(
             slots=self.slots * self.slot,
             records=self.records * self.record["end"],
             versions=self.versions * self.cells,
@@ -214,9 +171,25 @@ class KernelShape:
         return self.workspace["end"] * self.vectors.lanes + spare
 
 
-def _laid_out(**lengths: int) -> dict[str, int]:
-    places, free = {}, 0
-    for name, length in lengths.items():
-        places[name] = free
-        free += length
-    return places | {"end": free}
+def lane_shape(specification: Specification) -> KernelShape:
+    """How this processor runs the specification; raises `NoKernel` if it cannot."""
+    vectors = host_vectors(specification.precision)
+    if vectors is None:
+        raise NoKernel("this processor has no fused multiply-add on vectors")
+    return extend(KernelShape, specification, vectors=vectors)
+
+
+def host_vectors(precision: Precision) -> Vectors | None:
+    """The vectors of this processor; None where it has no fused multiply-add on vectors."""
+    try:
+        from llvmlite import binding
+    except (ImportError, OSError) as error:  # what llvmlite raises where LLVM is missing
+        raise NoKernel(f"llvmlite does not work here: {error}") from error
+    features, halves = binding.get_host_cpu_features(), BYTES[precision] // BYTES["float32"]
+    if all(features.get(name) for name in ("avx512f", "avx512vl", "avx512dq")):
+        return Vectors(16 // halves, 24)
+    if features.get("avx2") and features.get("fma"):
+        return Vectors(8 // halves, 12)
+    if platform.machine() in ("aarch64", "arm64"):
+        return Vectors(4 // halves, 24)
+    return None

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from random import Random
 
-from nram.machine.kernels.cpu.shape import Support
+from nram.machine.kernels.common.specification import Support
 from nram.machine.wiring import Wiring
 
 QUAD, GROUP, HALF = 4, 8, 16

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from nram.llvm import Value
 from nram.machine.kernels.common.halting import Halting, likelihood, log_slope
+from nram.machine.kernels.common.specification import ENTROPY, LOSS, TIME
 from nram.machine.kernels.gpu.episode import Episode, Example
 from nram.machine.kernels.gpu.forward import COST, FINISH, RUNNING, WILLING
-from nram.machine.kernels.gpu.frame import ENTROPY, LOSS, TIME
 from nram.machine.kernels.gpu.fuzzy import TapesBack
 from nram.machine.kernels.gpu.shape import LANES
-from nram.machine.kernels.gpu.warps import Columns, Value
+from nram.machine.kernels.gpu.warps import Columns
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Kept:
 class BackwardPass:
     def __init__(self, episode: Episode, example: Example, mixed: Columns):
         self.episode, self.example, self.mixed = episode, example, mixed
-        self.to, self.shape, self.own = episode.to, episode.shape, episode.own
+        self.to, self.shape, self.own = episode.code, episode.shape, episode.own
         self.stretches = list(self._stretches())
 
     def _stretches(self) -> Iterator[list[Place]]:

@@ -6,9 +6,9 @@ shared memory.
 
 from __future__ import annotations
 
+from nram.llvm import Value
 from nram.machine.kernels.gpu.networks import Network
 from nram.machine.kernels.gpu.shape import LANES
-from nram.machine.kernels.gpu.warps import Value
 
 GATES = 4
 KEPT = 6  # rows of a record
@@ -21,31 +21,31 @@ class CellNetwork(Network):
 
     def start(self) -> list[Value]:
         """The output before, and the cells."""
-        return [self.to.nothing] * (2 * self.tiles)
+        return [self.code.nothing] * (2 * self.tiles)
 
     def _rows(self, pointer: Value, start: int, count: int) -> list[Value]:
         """So many numbers from shared memory, in rows of lanes."""
-        to = self.to
+        code = self.code
         tiles = range(-(-count // LANES))
-        return [to.part(to.load(pointer, start + tile * LANES), count, tile) for tile in tiles]
+        return [code.part(code.load(pointer, start + tile * LANES), count, tile) for tile in tiles]
 
     def _second(self, rows: list[Value], state: list[Value], record: Value) -> tuple[list[Value], list[Value]]:
-        to, width, layer = self.to, self.shape.hidden, self.shape.layers[1]
+        code, width, layer = self.code, self.shape.hidden, self.shape.layers[1]
         previous, cells = state[: self.tiles], state[self.tiles :]
-        to.publish(rows, self.x)
-        to.publish(previous, self.x, width)
+        code.publish(rows, self.x)
+        code.publish(previous, self.x, width)
         rows = self._rows(self.x, 0, 2 * width)
         self._keep(rows, record, layer.x)
-        to.publish(rows, self.x)
-        to.publish(self._product(layer), self.x)
+        code.publish(rows, self.x)
+        code.publish(self._product(layer), self.x)
         gates = [self._rows(self.x, gate * width, width) for gate in range(GATES)]
         said, after = [], []
         for tile, cell in enumerate(cells):
-            admit, keep, emit = (to.logistic(gates[gate][tile]) for gate in (0, 1, 3))
-            fresh = to.hyperbolic_tangent(gates[2][tile])
-            after.append(to.fma(keep, cell, to.mul(admit, fresh)))
-            bent = to.hyperbolic_tangent(after[-1])
-            said.append(to.part(to.mul(emit, bent), width, tile))
+            admit, keep, emit = (code.logistic(gates[gate][tile]) for gate in (0, 1, 3))
+            fresh = code.hyperbolic_tangent(gates[2][tile])
+            after.append(code.fma(keep, cell, code.mul(admit, fresh)))
+            bent = code.hyperbolic_tangent(after[-1])
+            said.append(code.part(code.mul(emit, bent), width, tile))
             for number, kept in enumerate((admit, keep, fresh, emit, cell, bent)):
                 self._keep([kept], record, self._place(number, tile))
         return said, said + after
@@ -56,44 +56,44 @@ class CellNetwork(Network):
 
     def kept(self, record: Value) -> list[Value]:
         """The hidden layer's results, then for every tile what the cells kept."""
-        to, tiles = self.to, range(self.tiles)
-        rows = to.columns(record, self.shape.layers[1].x, self.tiles)
-        return rows + [to.load(record, self._place(number, tile)) for tile in tiles for number in range(KEPT)]
+        code, tiles = self.code, range(self.tiles)
+        rows = code.columns(record, self.shape.layers[1].x, self.tiles)
+        return rows + [code.load(record, self._place(number, tile)) for tile in tiles for number in range(KEPT)]
 
     def _second_back(
         self, rows: list[Value], to_state: list[Value], record: Value, kept: list[Value]
     ) -> tuple[list[Value], list[Value]]:
-        to, width, layer = self.to, self.shape.hidden, self.shape.layers[1]
+        code, width, layer = self.code, self.shape.hidden, self.shape.layers[1]
         to_previous, to_cells = to_state[: self.tiles], to_state[self.tiles :]
         raw: list[list[Value]] = [[] for _ in range(GATES)]
         before = []
         for tile, (row, carried, to_cell) in enumerate(zip(rows, to_previous, to_cells, strict=True)):
             admit, keep, fresh, emit, cell, bent = kept[self.tiles + tile * KEPT :][:KEPT]
-            said = to.part(to.add(row, carried), width, tile)
-            total = to.add(to.mul(to.mul(said, emit), self._rest(bent)), to_cell)
+            said = code.part(code.add(row, carried), width, tile)
+            total = code.add(code.mul(code.mul(said, emit), self._rest(bent)), to_cell)
             slopes = (
-                to.mul(fresh, self._slope(admit)),
-                to.mul(cell, self._slope(keep)),
-                to.mul(admit, self._rest(fresh)),
+                code.mul(fresh, self._slope(admit)),
+                code.mul(cell, self._slope(keep)),
+                code.mul(admit, self._rest(fresh)),
             )
             for gate, slope in enumerate(slopes):
-                raw[gate].append(to.mul(total, slope))
-            raw[3].append(to.mul(to.mul(said, bent), self._slope(emit)))
-            before.append(to.mul(total, keep))
+                raw[gate].append(code.mul(total, slope))
+            raw[3].append(code.mul(code.mul(said, bent), self._slope(emit)))
+            before.append(code.mul(total, keep))
         for gate, gradients in enumerate(raw):
-            to.publish(gradients, self.x, gate * width)
+            code.publish(gradients, self.x, gate * width)
         rows = self._layer_back(layer, self._rows(self.x, 0, GATES * width), record)
-        to.publish(rows, self.x)
-        to_hidden = [to.part(row, width, tile) for tile, row in enumerate(rows[: self.tiles])]
+        code.publish(rows, self.x)
+        to_hidden = [code.part(row, width, tile) for tile, row in enumerate(rows[: self.tiles])]
         return self._rectified_back(to_hidden, kept), self._rows(self.x, width, width) + before
 
     def _slope(self, x: Value) -> Value:
         """Of the logistic function, by its value."""
-        return self.to.mul(x, self._one_less(x))
+        return self.code.mul(x, self._one_less(x))
 
     def _one_less(self, x: Value) -> Value:
-        return self.to.sub(self.to.number(1.0), x)
+        return self.code.sub(self.code.number(1.0), x)
 
     def _rest(self, x: Value) -> Value:
         """1 - x^2, the slope of the hyperbolic tangent by its value."""
-        return self._one_less(self.to.mul(x, x))
+        return self._one_less(self.code.mul(x, x))

@@ -10,9 +10,11 @@ import numpy as np
 from llvmlite import ir
 
 from nram.errors import NramError
-from nram.machine.kernels.cpu.shape import Precision
+from nram.llvm import I1, I32, VOID, Value
+from nram.machine.kernels.common.code import WORD
+from nram.machine.kernels.common.specification import Precision
 from nram.machine.kernels.gpu.shape import LANES
-from nram.machine.kernels.gpu.warps import I1, I32, VOID, WORD, Columns, Value, Warps
+from nram.machine.kernels.gpu.warps import Columns, Warps
 
 ALL = -1  # lanes take part
 GLOBAL, SHARED = ir.PointerType(addrspace=1), ir.PointerType(addrspace=3)
@@ -25,7 +27,6 @@ class DeviceWarps(Warps):
         if precision != "float32":
             raise NramError("the kernels for GPUs compute in float32")
         super().__init__(function, precision)
-        self.vector, self.integers = self.scalar, I32
         self.quad_alignment = 4 * self.bytes
         self.thread = self.special("tid.x")
         self._lane = self.at.and_(self.thread, self.index(LANES - 1))
@@ -38,21 +39,8 @@ class DeviceWarps(Warps):
     def lane(self) -> Value:
         return self._lane
 
-    def number(self, value: float) -> Value:
-        return ir.Constant(self.scalar, value)
-
-    def whole(self, value: int) -> Value:
-        return ir.Constant(I32, value)
-
-    def spread(self, uniform: Value) -> Value:
-        return uniform
-
     def uniform(self, warp: Value) -> Value:
         return warp
-
-    def intrinsic(self, name: str, *arguments: Value) -> Value:
-        kinds = [argument.type for argument in arguments]
-        return self.at.call(self.declared(f"llvm.{name}.f32", self.scalar, kinds), arguments)
 
     def exponential(self, x: Value) -> Value:
         """2^(x log2 e), with what rounding the product lost put back."""

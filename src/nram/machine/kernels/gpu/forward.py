@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from nram.llvm import Value
 from nram.machine.kernels.common.halting import Halting, likelihood, log_share
 from nram.machine.kernels.gpu.arrangement import QUAD
 from nram.machine.kernels.gpu.episode import Episode, Example
 from nram.machine.kernels.gpu.shape import LANES
-from nram.machine.kernels.gpu.warps import Columns, Value
+from nram.machine.kernels.gpu.warps import Columns
 
 RUNNING, WILLING, FINISH, COST = range(4)  # what `halting` holds in a record
 AT_ONCE = 6  # steps whose WRITEs are read at the same time for the prediction
@@ -15,7 +16,7 @@ AT_ONCE = 6  # steps whose WRITEs are read at the same time for the prediction
 class ForwardPass:
     def __init__(self, episode: Episode, example: Example):
         self.episode, self.example = episode, example
-        self.to, self.shape, self.own = episode.to, episode.shape, episode.own
+        self.to, self.shape, self.own = episode.code, episode.shape, episode.own
 
     def run(self) -> Columns:
         """All steps and the outcomes; returns the averaged likelihoods, for the footnote's loss."""

@@ -5,30 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
+from nram.llvm import I32, I64, Value
+from nram.machine.kernels.common.specification import INTEGERS
 from nram.machine.kernels.gpu.shape import WarpShape
-from nram.machine.kernels.gpu.warps import I32, I64, Value, Warps
-
-WHOLE = ("memory", "wanted", "limits", "predicted")  # buffers of integers
-LOSS, ENTROPY, TIME = range(3)  # rows of seeds and outcomes
-CLIP, EPSILON = range(2)  # options
-
-
-def buffer_shapes(shape: WarpShape) -> dict[str, tuple[int, ...]]:
-    """The buffers of a member in order: those given, those returned."""
-    examples, size = shape.batch, shape.size
-    weights = [pair for layer in shape.layers for pair in ((layer.inputs, layer.given), (layer.given,))]
-    shapes: dict[str, tuple[int, ...]] = {f"parameter{i}": own for i, own in enumerate(weights)}
-    shapes |= {"memory": (examples, size), "wanted": (examples, size), "shares": (examples, size)}
-    shapes |= {"limits": (examples,), "seeds": (3, examples), "options": (2,)}
-    shapes |= {"outcomes": (3, examples), "predicted": (examples, size)}
-    if shape.gradient:
-        shapes |= {f"gradient{i}": (shape.parts, *own) for i, own in enumerate(weights)}
-    return shapes | {"workspace": (shape.workspace_scalars,)}
-
-
-def given(shape: WarpShape) -> int:
-    """How many of the buffers are arguments."""
-    return list(buffer_shapes(shape)).index("outcomes")
+from nram.machine.kernels.gpu.warps import Warps
 
 
 @dataclass(frozen=True)
@@ -36,7 +16,16 @@ class Tables:
     """Constants in memory."""
 
     wires: Value  # `WarpShape.table`
-    sources: Value  # of the output layer's columns
+    sources: Value  # `WarpShape.sources`
+
+
+@dataclass(frozen=True)
+class Position:
+    """Which warp this is: uniform integers."""
+
+    member: Value
+    block: Value  # of the member
+    warp: Value  # of the block
 
 
 class Frame:
@@ -44,54 +33,47 @@ class Frame:
 
     def __init__(
         self,
-        to: Warps,
+        code: Warps,
         shape: WarpShape,
         buffers: dict[str, Value],
         tables: Tables,
-        member: Value,
-        block: Value,
-        warp: Value,
-        shared: Value | None,
+        shared: Value,
+        position: Position,
     ):
-        self.to = to
+        self.code = code
         self.shape = shape
         self.tables = tables
-        self.block = block
-        self.warp = warp
+        self.shared = shared
+        self.block, self.warp = position.block, position.warp
         self.buffers = {
-            name: self._part(buffers[name], name in WHOLE, member, prod(own))
-            for name, own in buffer_shapes(shape).items()
+            name: self._part(buffers[name], name in INTEGERS, position.member, prod(own))
+            for name, own in shape.buffers.items()
         }
-        # Without shared memory, on a CPU, the end of the workspace stands for it.
-        workspace = self.buffers["workspace"]
-        self.shared = to.place(workspace, shape.batch * shape.example["end"]) if shared is None else shared
-        begin = to.at.add(to.at.mul(warp, to.index(shape.warp["end"])), to.index(shape.common))
-        self.own = {name: to.place(to.place(self.shared, begin), offset) for name, offset in shape.warp.items()}
-        self.example = self.example_of(warp)
+        begin = code.at.add(code.at.mul(self.warp, code.index(shape.warp["end"])), code.index(shape.common))
+        self.own = {name: code.place(code.place(shared, begin), offset) for name, offset in shape.warp.items()}
+        self.example = code.at.add(code.at.mul(self.block, code.index(shape.warps)), self.warp)
 
-    def _part(self, buffer: Value, whole: bool, number: Value, length: int) -> Value:
-        to = self.to
-        offset = to.at.mul(to.at.zext(number, I64), I64(length))
-        return to.place(buffer, offset, I32 if whole else to.scalar)
-
-    def example_of(self, warp: Value) -> Value:
-        return self.to.at.add(self.to.at.mul(self.block, self.to.index(self.shape.warps)), warp)
+    def _part(self, buffer: Value, whole: bool, index: Value, length: int) -> Value:
+        """One of the parts of this length in a buffer. Its offset may exceed 32 bits."""
+        code = self.code
+        offset = code.at.mul(code.at.zext(index, I64), I64(length))
+        return code.place(buffer, offset, I32 if whole else code.scalar)
 
     def storage(self, example: Value, part: str) -> Value:
         """The records or the versions of an example."""
         begin = self._part(self.buffers["workspace"], False, example, self.shape.example["end"])
-        return self.to.place(begin, self.shape.example[part])
+        return self.code.place(begin, self.shape.example[part])
 
     def record(self, records: Value, step: Value) -> Value:
-        return self.to.place(records, self.to.at.mul(step, self.to.index(self.shape.record["end"])))
+        return self.code.place(records, self.code.at.mul(step, self.code.index(self.shape.record["end"])))
 
     def steps(self, example: Value) -> tuple[Value, Value]:
         """The limit of an example, and how many steps it runs."""
-        to = self.to
-        limit = to.load_scalar(self.buffers["limits"], example, I32)
-        low, high = to.index(1), to.index(self.shape.steps)
-        steps = to.at.select(to.at.icmp_signed("<", limit, low), low, limit)
-        return limit, to.at.select(to.at.icmp_signed(">", steps, high), high, steps)
+        code = self.code
+        limit = code.load_scalar(self.buffers["limits"], example, I32)
+        low, high = code.index(1), code.index(self.shape.steps)
+        steps = code.at.select(code.at.icmp_signed("<", limit, low), low, limit)
+        return limit, code.at.select(code.at.icmp_signed(">", steps, high), high, steps)
 
-    def option(self, number: int) -> Value:
-        return self.to.spread(self.to.load_scalar(self.buffers["options"], number))
+    def option(self, index: int) -> Value:
+        return self.code.spread(self.code.load_scalar(self.buffers["options"], index))

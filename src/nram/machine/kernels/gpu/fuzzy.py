@@ -12,8 +12,9 @@ from functools import partial
 from typing import Any, NamedTuple, cast
 
 from nram.algebra import Formula, Term, d, evaluate
+from nram.llvm import Value
 from nram.machine.kernels.gpu.shape import LANES, QUAD, WarpShape
-from nram.machine.kernels.gpu.warps import Columns, Value, Warps
+from nram.machine.kernels.gpu.warps import Columns, Warps
 from nram.modules import Module
 
 

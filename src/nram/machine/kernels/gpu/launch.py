@@ -10,11 +10,9 @@ from typing import Any
 from llvmlite import ir
 
 from nram.errors import NramError
-from nram.machine.kernels.cpu.compiled import loaded, object_code_of
-from nram.machine.kernels.cpu.lanes import I32, I64, POINTER
-from nram.machine.kernels.gpu.call_frame import CallFrame, FunctionPointer
-from nram.machine.kernels.gpu.compiled import offer
-from nram.machine.kernels.gpu.frame import buffer_shapes
+from nram.llvm import I32, I64, POINTER, cached, fingerprint, loaded, object_code
+from nram.machine.kernels.common.call_frame import NULL, CallFrame, FunctionPointer, register
+from nram.machine.kernels.common.specification import SOURCES
 from nram.machine.kernels.gpu.kernel import Launch, launches, ptx
 from nram.machine.kernels.gpu.shape import LANES, WarpShape
 
@@ -71,7 +69,7 @@ def _functions(cuda: Any, shape: WarpShape) -> list[DeviceFunction]:
     log = ctypes.create_string_buffer(LOG_BYTES)
     options = (ctypes.c_int * 2)(ERROR_LOG, ERROR_LOG_BYTES)
     values = (ctypes.c_void_p * 2)(ctypes.addressof(log), LOG_BYTES)
-    text = ctypes.create_string_buffer(ptx(shape).encode())
+    text = ctypes.create_string_buffer(cached(f"{fingerprint(shape, SOURCES)}.ptx", lambda: ptx(shape).encode()))
     status = cuda.cuModuleLoadDataEx(ctypes.byref(module), text, len(options), options, values)
     _check(cuda, status, f"compile the kernel ({log.value.decode(errors='replace').strip()})")
     return [_function(cuda, module, own) for own in launches(shape)]
@@ -91,36 +89,35 @@ def _function(cuda: Any, module: ctypes.c_void_p, own: Launch) -> DeviceFunction
 
 
 @cache
-def registered_on_device(shape: WarpShape) -> str:
-    """The name under which XLA finds the kernel for this shape."""
+def registered(shape: WarpShape) -> str:
+    """The name under which XLA finds the kernel of this shape, which is compiled if need be."""
     functions = [function.address for function in compiled_on_device(shape)]
     launch = ctypes.cast(driver().cuLaunchKernel, ctypes.c_void_p).value
     assert launch is not None
-    engine = loaded(object_code_of(build_handler(shape, functions, launch)))
-    return offer(shape, engine, HANDLER, "CUDA")
+    name = f"nram_{fingerprint(shape, SOURCES)}"
+    register(name, loaded(object_code(build_handler(shape, functions, launch))), HANDLER, "CUDA")
+    return name
 
 
 def build_handler(shape: WarpShape, functions: list[int], launch: int) -> ir.Module:
     """The machine code that XLA calls: it launches the kernel's functions for all members by `launch`."""
     module = ir.Module("handler")
-    entry = CallFrame(module, HANDLER)
-    to = entry.to
-    names = list(buffer_shapes(shape))
-    addresses, parameters = (to.at.alloca(POINTER, len(names)) for _ in range(2))
-    for number, address in enumerate(entry.buffers(shape)):
-        place = entry.at(addresses, 8 * number)
-        to.at.store(address, place)
-        to.at.store(place, entry.at(parameters, 8 * number))
-    members, stream = entry.members(shape), entry.stream()
-    one, none, status = I32(1), ir.Constant(POINTER, None), I32(0)
+    code = CallFrame(module, HANDLER, shape)
+    addresses, parameters = (code.at.alloca(POINTER, len(shape.buffers)) for _ in range(2))
+    for index, address in enumerate(code.buffers()):
+        place = code.place(addresses, index, POINTER)
+        code.at.store(address, place)
+        code.at.store(place, code.place(parameters, index, POINTER))
+    members, stream = code.members(), code.stream()
+    one, status = I32(1), I32(0)
     for own, function in zip(launches(shape), functions, strict=True):
-        blocks = to.at.trunc(to.at.mul(members, I64(own.blocks)), I32)
+        blocks = code.at.trunc(code.at.mul(members, I64(own.blocks)), I32)
         grid, block = [blocks, one, one], [I32(own.warps * LANES), one, one]
-        arguments = [to.at.inttoptr(I64(function), POINTER), *grid, *block, I32(own.shared_bytes)]
-        arguments += [stream, parameters, none]
+        arguments = [code.at.inttoptr(I64(function), POINTER), *grid, *block, I32(own.shared_bytes)]
+        arguments += [stream, parameters, NULL]
         kind = FunctionPointer(ir.FunctionType(I32, [argument.type for argument in arguments]))
-        status = to.at.or_(status, to.at.call(to.at.inttoptr(I64(launch), kind), arguments))
-    with to.at.if_then(to.at.icmp_unsigned("!=", status, I32(0))):
-        entry.fail("the GPU does not take the kernel of nram.machine.kernels.gpu")
-    to.at.ret(none)
+        status = code.at.or_(status, code.at.call(code.at.inttoptr(I64(launch), kind), arguments))
+    with code.at.if_then(code.at.icmp_unsigned("!=", status, I32(0))):
+        code.fail("the GPU does not take the kernel of nram.machine.kernels.gpu")
+    code.return_null()
     return module

@@ -1,36 +1,36 @@
-"""What a kernel is made for, and where everything lies.
+"""How a GPU runs a kernel, and where everything lies.
 
 A warp runs one example. Its lanes are the values 0..31 of a distribution; for M up to 64 a distribution has two
 columns of 32. Lanes beyond M hold 0. A block of warps runs some examples of one member.
 
-shared memory   the member's weights and tables of the wires, then for every warp: its tape (in the backward pass the
-                tape's gradient), the wires (arrangement.py), the gradients of some of them as [wire, place], a record's
-                values, and room for a layer's input or some distributions
-records         in global memory, one a step: what the backward pass needs, and what the weights' gradients are made of
+shared memory   the member's weights and the tables of the wires, then for every warp: its tape (in the backward pass
+                the tape's gradient), the wires (arrangement.py), the gradients of some of them as [wire, value], a
+                record's values, and room for a layer's input or some distributions
+records         in global memory, one per step: what the backward pass needs, and what the weights' gradients are
+                computed from
 versions        in global memory, for the backward pass: the tape at the start and after every WRITE
 
-Strides: a lane that reads four numbers of its own row at once meets no other lane in a bank if the stride is four
-times an odd number. What is in global memory begins at multiples of 32 numbers, so that a warp reads or writes whole
-lines of the cache.
+Strides: lanes that read four numbers of their own rows at once do not meet in a bank if the stride is four times an odd
+number. Everything in global memory begins at multiples of 32 numbers, so that a warp reads or writes whole lines of the
+cache.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import ClassVar
 
-from nram.machine.kernels.cpu.shape import BYTES, CONSTANTS, TRUTHS, Precision, Support
+from nram.machine.kernels.common.specification import BYTES, NoKernel, Shape, Specification, extend, offsets
 from nram.machine.kernels.gpu.arrangement import GROUP, QUAD, Arrangement
-from nram.machine.wiring import Wiring
-from nram.modules import MODULES
 
 LANES = 32
+LARGEST_SIZE = 2 * LANES
 SHARED_BYTES = 227 * 1024  # that a block of an H100 or H200 may have
-MOST_WARPS = 16  # of a block: 128 registers a thread are left then
+MOST_WARPS = 16  # of a block: 128 registers per thread are left then
 MOST_GATHERED = 32  # wires
 MOST_PENDING = 2  # READs
-MOST_SUMMED = 16  # examples over which one warp sums up the gradient of the weights
+MOST_SUMMED = 16  # examples over which one warp sums the gradient of the weights
 
 
 def up(count: int, unit: int) -> int:
@@ -45,8 +45,8 @@ def quad_stride(count: int) -> int:
 
 @dataclass(frozen=True)
 class Layer:
-    """y = x W + b. In shared memory W has `deep` rows `stride` apart at `weight`; in a record x and the gradient of y
-    are rows of full warps. The output layer has some columns more there than are given."""
+    """y = x W + b. In shared memory W has `deep` rows, `stride` apart, from `weight` on. In a record, x and the
+    gradient of y are rows of full warps. The output layer has more columns in memory than the controller gives."""
 
     inputs: int
     outputs: int
@@ -73,37 +73,23 @@ class Layer:
         return -(-self.outputs // LANES)
 
 
-@dataclass(frozen=True)
-class WarpShape:
-    """All that is fixed when a kernel is compiled."""
+@dataclass(frozen=True, kw_only=True)
+class WarpShape(Shape):
+    """A kernel with one warp per example."""
 
-    controller: Literal["mlp", "lstm", "automaton"]
-    registers: int
-    modules: tuple[str, ...]
-    size: int  # M
-    hidden: int
-    states: int  # of the automaton; otherwise 0
-    steps: int  # the longest episode
-    batch: int
-    precision: Precision
-    renormalising: bool
-    loss: Literal["expected", "average"]
-    gradient: bool  # whether there is a backward pass
-    hard: bool  # whether, forwards, every wire takes its most probable value and halting is a decision
-    platform: Literal["cpu", "gpu"] = "gpu"  # a CPU runs the same code for tests, and slowly
+    vmap_method: ClassVar[str] = "broadcast_all"  # all members are in the same launches
+
     warps: int = 1  # of a block
     gathered: int = MOST_GATHERED  # wires whose gradients wait in shared memory for those of their weights; by eights
 
-    def with_gradient(self, gradient: bool) -> WarpShape:
-        return replace(self, gradient=gradient)
+    def registered(self) -> str:
+        from nram.machine.kernels.gpu.launch import registered  # needs LLVM, which may not work everywhere
 
-    @cached_property
-    def wiring(self) -> Wiring:
-        return Wiring(self.registers, tuple(MODULES[name] for name in self.modules))
+        return registered(self)
 
     @property
     def blocks(self) -> int:
-        """Of a member."""
+        """The blocks of one member."""
         return -(-self.batch // self.warps)
 
     @property
@@ -112,12 +98,12 @@ class WarpShape:
 
     @property
     def row(self) -> int:
-        """Numbers of a distribution, with its padding."""
+        """The numbers of a distribution, padding included."""
         return self.columns * LANES
 
     @property
     def rows(self) -> int:
-        """Of a tape, with its padding."""
+        """The rows of a tape, padding included."""
         return up(self.size, QUAD)
 
     @property
@@ -126,22 +112,18 @@ class WarpShape:
 
     @property
     def tape_held(self) -> bool:
-        """Whether the forward pass has its tape in registers, too."""
+        """Whether the forward pass also has its tape in registers."""
         return self.rows * self.columns <= LANES
-
-    @property
-    def writes(self) -> int:
-        return self.modules.count("WRITE")
 
     @cached_property
     def kept_wires(self) -> dict[int, int]:
-        """The arguments that a record keeps, and their rows there; WRITE's say what the memory was like."""
+        """The wires whose arguments a record keeps, and their rows there. WRITE's arguments tell how memory changed."""
         written = [wire + number for wire in self.write_wires for number in range(2)]
         return {wire: row for row, wire in enumerate(range(self.argument_wires) if self.gradient else written)}
 
     @property
     def write_wires(self) -> list[int]:
-        """Of every WRITE the first."""
+        """The first wire of every WRITE."""
         firsts, wire = [], 0
         for module in self.wiring.modules:
             firsts += [wire] * (module.name == "WRITE")
@@ -153,21 +135,11 @@ class WarpShape:
         """How many READs may leave the memory's gradient to the next WRITE of the backward pass."""
         return min(self.modules.count("READ"), MOST_PENDING) if self.gradient else 0
 
-    @property
-    def argument_wires(self) -> int:
-        return self.wiring.wires - self.registers
-
-    @cached_property
-    def supports(self) -> tuple[Support, ...]:
-        """Of every value: any number, a truth value, or always this one."""
-        found: list[Support] = ["all"] * self.registers
-        for name in self.modules:
-            found.append("truth" if name in TRUTHS else CONSTANTS.get(name, "all"))
-        return tuple(found)
+    # Values
 
     @cached_property
     def value_rows(self) -> dict[int, int]:
-        """Where each value stands among the values of a record; constants are not kept."""
+        """The row of each value among the values of a record; constants have no row."""
         kept = [v for v, support in enumerate(self.supports) if isinstance(support, str)]
         return {v: row for row, v in enumerate(kept)}
 
@@ -178,15 +150,14 @@ class WarpShape:
 
     @cached_property
     def value_places(self) -> dict[int, int]:
-        """Where each value stands in shared memory: first those that may be any number, then four places of each truth
-        value."""
+        """The offset of each value in shared memory: first the dense values, then four numbers for each truth value."""
         rows = {v: row * self.gradient_stride for row, v in enumerate(self.dense)}
         truths, free = (v for v in self.value_rows if v not in rows), len(rows) * self.gradient_stride
         return rows | {v: free + QUAD * number for number, v in enumerate(truths)}
 
     @property
     def value_end(self) -> int:
-        """Where the last of them ends."""
+        """Where the last value ends."""
         return len(self.dense) * self.gradient_stride + QUAD * (len(self.value_rows) - len(self.dense))
 
     # Wires
@@ -197,33 +168,26 @@ class WarpShape:
 
     @property
     def gradient_stride(self) -> int:
-        """Of the wires' gradients and of the values."""
+        """The stride of the wires' gradients and of the values."""
         return quad_stride(self.rows)
 
     @property
     def chunk(self) -> int:
-        """How many wires are gathered at most."""
+        """The largest number of wires that are gathered."""
         return min(self.gathered, up(self.wiring.wires, GROUP))
 
     @property
     def wire_groups(self) -> int:
-        """Softmaxes are computed a lane each."""
+        """Groups of wires whose softmaxes are computed at the same time, one per lane."""
         return -(-self.wiring.wires // LANES)
-
-    @property
-    def outputs(self) -> int:
-        """Of the controller: logits, the halting scalar, the automaton's next state."""
-        return self.wiring.logits + 1 + self.states
 
     # The controller
 
     @cached_property
     def layers(self) -> tuple[Layer, ...]:
-        hidden, inputs = self.hidden, self.registers + self.states
-        second = (2 * hidden, 4 * hidden) if self.controller == "lstm" else (hidden, hidden)
-        widths = [(inputs, hidden, hidden), (*second, second[1]), (hidden, self.arrangement.width, self.outputs)]
         layers, shared, kept = [], 0, 0
-        for inputs, outputs, given in widths:
+        for number, (inputs, given) in enumerate(self.layer_sizes):
+            outputs = self.arrangement.width if number == 2 else given
             bias = shared + up(inputs, QUAD) * quad_stride(outputs) + LANES
             layers.append(Layer(inputs, outputs, given, shared, bias, kept, kept + up(inputs, LANES)))
             shared = bias + up(outputs, LANES)
@@ -232,22 +196,22 @@ class WarpShape:
 
     @property
     def sources(self) -> tuple[int, ...]:
-        """For each column of the output layer the output that was given for it, or -1."""
+        """For each column of the output layer the controller's output that belongs there, or -1."""
         return self.arrangement.sources(up(self.layers[-1].stride, LANES))
 
     @property
     def table(self) -> tuple[int, ...]:
-        """What the lanes look up about the wires: two rows, each with room for a whole number of warps."""
+        """What the lanes look up about the wires: two rows, each as long as a whole number of warps."""
         return tuple(number for row in self.arrangement.tables(self.wire_groups * LANES) for number in row)
 
     @property
     def table_place(self) -> int:
-        """Where it begins in shared memory."""
+        """Where the table begins in shared memory."""
         return self.layers[-1].bias + up(self.layers[-1].outputs, LANES)
 
     @property
     def common(self) -> int:
-        """Numbers of the shared memory that all warps of a block use."""
+        """The numbers of shared memory that all warps of a block use together."""
         return self.table_place + 2 * self.wire_groups * LANES
 
     # Storage, in numbers
@@ -260,7 +224,8 @@ class WarpShape:
         wires = max(up(arrangement.width, LANES), max(arrangement.starts) + up(self.wiring.values, QUAD))
         if self.controller == "lstm":
             widest = max(widest, 4 * self.hidden + LANES)  # the gates pass through it
-        return _laid_out(
+        return offsets(
+            QUAD,
             tape=self.tape,
             wires=max(wires, arrangement.state_place + LANES) if self.states else wires,
             received=self.chunk * self.gradient_stride if self.gradient else 0,
@@ -278,12 +243,12 @@ class WarpShape:
 
     @cached_property
     def record(self) -> dict[str, int]:
+        """Where the parts of a record begin; the last entry is its length."""
         if not self.gradient:
-            return _laid_out(unit=LANES, halting=LANES, arguments=len(self.kept_wires) * self.row)
-        layers = self.layers[-1].gradient + up(self.layers[-1].outputs, LANES)
-        return _laid_out(
-            unit=LANES,
-            layers=layers,
+            return offsets(LANES, halting=LANES, arguments=len(self.kept_wires) * self.row)
+        return offsets(
+            LANES,
+            layers=self.layers[-1].gradient + up(self.layers[-1].outputs, LANES),
             arguments=len(self.kept_wires) * self.row,
             weights=up(self.arrangement.end, LANES),
             values=len(self.value_rows) * self.row,
@@ -298,28 +263,40 @@ class WarpShape:
 
     @cached_property
     def example(self) -> dict[str, int]:
-        parts = {"records": self.steps * self.record["end"], "versions": self.versions * self.tape}
-        return _laid_out(unit=LANES, **parts)
+        """Where the records and the versions of an example begin in its part of the workspace."""
+        return offsets(LANES, records=self.steps * self.record["end"], versions=self.versions * self.tape)
 
     @property
     def workspace_scalars(self) -> int:
-        """Of a member; on a CPU a stand-in for shared memory comes last."""
-        return self.batch * self.example["end"] + (self.shared if self.platform == "cpu" else 0)
+        return self.batch * self.example["end"]
 
     @property
     def parts(self) -> int:
-        """Of a batch, whose sums of the gradient are computed on their own."""
+        """Parts of the batch: the gradient is summed over the examples of each of them separately."""
         return -(-self.batch // MOST_SUMMED)
 
     @property
-    def gradient_scalars(self) -> int:
-        """Of a member: the gradient of every part."""
-        return self.parts * sum((layer.inputs + 1) * layer.given for layer in self.layers)
+    def gradient_parts(self) -> tuple[int, ...]:
+        return (self.parts,)
 
 
-def _laid_out(unit: int = QUAD, **lengths: int) -> dict[str, int]:
-    places, free = {}, 0
-    for name, length in lengths.items():
-        places[name] = free
-        free += up(length, unit)
-    return places | {"end": free}
+def warp_shape(specification: Specification) -> WarpShape:
+    """How a GPU runs the specification; raises `NoKernel` if it cannot."""
+    if specification.size > LARGEST_SIZE:
+        raise NoKernel(f"the kernels for GPUs are for memories of up to {LARGEST_SIZE} cells")
+    if specification.registers + specification.states > LANES:
+        raise NoKernel(f"the kernels for GPUs are for up to {LANES} registers and states together")
+    shape, batch = extend(WarpShape, specification), specification.batch
+    fitting = [warps for warps in range(1, min(MOST_WARPS, batch) + 1) if _gathered(replace(shape, warps=warps))]
+    if not fitting:
+        raise NoKernel(f"the weights and one example do not fit into the {SHARED_BYTES // 1024} KiB of a block")
+    # The same number of blocks, with the examples spread evenly.
+    blocks = -(-batch // fitting[-1])
+    shape = replace(shape, warps=-(-batch // blocks))
+    return replace(shape, gathered=_gathered(shape))
+
+
+def _gathered(shape: WarpShape) -> int:
+    """The largest number of wires that can be gathered if the shape is to fit into a block; 0 if it does not fit."""
+    counts = range(MOST_GATHERED, 0, -GROUP)
+    return next((count for count in counts if replace(shape, gathered=count).shared_bytes <= SHARED_BYTES), 0)

@@ -1,8 +1,8 @@
 """Code on warps of numbers: 32 lanes that do the same, and exchange what they hold.
 
-The mathematics is written in these operations alone. `host.py` makes vector code of them, which any CPU runs;
-`device.py` makes the code of one thread of a GPU's warp. What both share is here: arithmetic, loops, and sums over
-lanes made of the one exchange there is, `permuted`.
+The mathematics of the GPU kernels is written in these operations alone. `device.py` implements them as the code of one
+thread of a GPU's warp. Tests implement them as vectors of a CPU, which therefore can run the same kernels. What both
+share is here: lanes, and sums over lanes made of the one exchange there is, `permuted`.
 
 A *uniform* value is an LLVM scalar that is the same for the whole warp. Offsets count numbers, not bytes.
 """
@@ -10,73 +10,45 @@ A *uniform* value is an LLVM scalar that is the same for the whole warp. Offsets
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cached_property
-from typing import Any, cast
 
 from llvmlite import ir
 
+from nram.llvm import I32, Value
 from nram.machine.kernels.common import vector_math
-from nram.machine.kernels.cpu.lanes import counted_loop
-from nram.machine.kernels.cpu.shape import BYTES, Precision
+from nram.machine.kernels.common.code import Code
 from nram.machine.kernels.gpu.shape import LANES, QUAD
 
-I1, I8, I32, I64, VOID = ir.IntType(1), ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.VoidType()
-WORD = 4  # bytes of a 32-bit number
-SCALARS = {"float32": ir.FloatType(), "float64": ir.DoubleType()}
-
-Value = Any  # an LLVM value: llvmlite does not type them
 Columns = list[Value]
-"""A distribution, or a gradient with respect to one: a warp for every 32 places."""
+"""A distribution, or a gradient with respect to one: one warp of numbers for every 32 values."""
 
 
-class Warps(ABC):
-    """Appends instructions to one function."""
+class Warps(Code, ABC):
+    """Appends instructions to one function, on warps of numbers."""
 
-    vector: Any  # the LLVM type of a warp of numbers
-    integers: Any  # of a warp of 32-bit integers
+    index_type = I32
+    quad_alignment: int  # bytes
 
-    def __init__(self, function: ir.Function, precision: Precision):
-        self.function = function
-        self.precision: Precision = precision
-        self.scalar = SCALARS[precision]
-        self.bytes = BYTES[precision]
-        self.at = ir.IRBuilder(function.append_basic_block("entry"))
-
-    # What a back end says
+    # What an implementation provides
 
     @property
     @abstractmethod
     def lane(self) -> Value:
-        """0..31, a lane each."""
-
-    @abstractmethod
-    def number(self, value: float) -> Value:
-        """A constant in every lane."""
-
-    @abstractmethod
-    def whole(self, value: int) -> Value:
-        """A constant integer in every lane."""
-
-    @abstractmethod
-    def spread(self, uniform: Value) -> Value:
-        """A uniform value in every lane."""
+        """The index of each lane, 0..31."""
 
     @abstractmethod
     def uniform(self, warp: Value) -> Value:
-        """Of a warp that holds the same in every lane."""
-
-    @abstractmethod
-    def intrinsic(self, name: str, *arguments: Value) -> Value: ...
+        """The value of a warp that holds the same in every lane."""
 
     @abstractmethod
     def permuted(self, columns: Columns, index: Value) -> Value:
-        """In every lane the number at its own index of the columns; an index beyond them gives any of their numbers, or
-        that at the index modulo 32 if there is one column."""
+        """In every lane the number at its own index of the columns. An index beyond them gives any of their numbers, or
+        the number at the index modulo 32 if there is one column."""
 
     @abstractmethod
     def sync(self) -> None:
-        """What lanes have stored is seen by the others from here on."""
+        """From here on all lanes see what the others have stored."""
 
     @abstractmethod
     def load(self, pointer: Value, offset: Value | int = 0) -> Value:
@@ -91,7 +63,7 @@ class Warps(ABC):
 
     @abstractmethod
     def load_each(self, pointer: Value, index: Value, where: Value | None = None, whole: bool = False) -> Value:
-        """The number at each lane's own index; 0 in lanes not taken."""
+        """The number at each lane's own index; 0 in lanes where `where` is false."""
 
     @abstractmethod
     def store_each(
@@ -105,66 +77,28 @@ class Warps(ABC):
     @abstractmethod
     def store_some(self, values: list[Value], pointer: Value, index: Value, where: Value | None = None) -> None: ...
 
-    def load_quads(self, pointer: Value, index: Value) -> list[Value]:
-        return self.load_some(QUAD, pointer, index)
+    # Functions
 
-    @abstractmethod
-    def exponential(self, x: Value) -> Value: ...
-
-    @abstractmethod
-    def rough_log(self, x: Value) -> Value:
-        """The logarithm, right to 2e-7 at worst where it is near 0."""
-
-    @abstractmethod
-    def divide(self, a: Value, b: Value) -> Value: ...
-
-    # Numbers
+    def exponential(self, x: Value) -> Value:
+        return vector_math.exponential(self, x)
 
     def logarithm(self, x: Value) -> Value:
         """Right to the last bits."""
-        return vector_math.logarithm(cast(Any, self), x)
+        return vector_math.logarithm(self, x)
+
+    def rough_log(self, x: Value) -> Value:
+        """The logarithm, with an error of at most 2e-7 where it is near 0."""
+        return self.logarithm(x)
 
     def logistic(self, x: Value) -> Value:
-        return vector_math.logistic(cast(Any, self), x)
+        return vector_math.logistic(self, x)
 
     def hyperbolic_tangent(self, x: Value) -> Value:
-        return vector_math.hyperbolic_tangent(cast(Any, self), x)
+        return vector_math.hyperbolic_tangent(self, x)
 
-    def index(self, value: Value | int) -> Value:
-        return ir.Constant(I32, value) if isinstance(value, int) else value
-
-    def add(self, a: Value, b: Value) -> Value:
-        return self.at.fadd(a, b)
-
-    def sub(self, a: Value, b: Value) -> Value:
-        return self.at.fsub(a, b)
-
-    def mul(self, a: Value, b: Value) -> Value:
-        return self.at.fmul(a, b)
-
-    def fma(self, a: Value, b: Value, c: Value) -> Value:
-        """a b + c"""
-        return self.intrinsic("fma", a, b, c)
-
-    def above(self, a: Value, b: Value) -> Value:
-        """Whether a > b; not so for a NaN."""
-        return self.at.fcmp_ordered(">", a, b)
-
-    def choose(self, condition: Value, yes: Value, no: Value) -> Value:
-        return self.at.select(condition, yes, no)
-
-    def at_least(self, a: Value, bound: Value) -> Value:
-        """The larger of the two; a NaN in `a` stays one."""
-        return self.choose(self.at.fcmp_ordered("<", a, bound), bound, a)
-
-    def at_most(self, a: Value, bound: Value) -> Value:
-        return self.choose(self.above(a, bound), bound, a)
-
-    def declared(self, name: str, result: ir.Type, arguments: Sequence[ir.Type]) -> ir.Function:
-        module = self.function.module
-        if name in module.globals:
-            return module.globals[name]
-        return ir.Function(module, ir.FunctionType(result, arguments), name)
+    @cached_property
+    def nothing(self) -> Value:
+        return self.number(0.0)
 
     # Lanes
 
@@ -285,29 +219,18 @@ class Warps(ABC):
 
     # Memory
 
-    def place(self, pointer: Value, offset: Value | int, kind: ir.Type | None = None) -> Value:
-        """The address so many numbers further on."""
-        if isinstance(offset, int) and offset == 0:
-            return pointer
-        return self.at.gep(pointer, [self.index(offset)], inbounds=True, source_etype=kind or self.scalar)
-
-    def load_scalar(self, pointer: Value, offset: Value | int = 0, kind: ir.Type | None = None) -> Value:
-        """A uniform number, or an integer where the kind says so."""
-        kind = kind or self.scalar
-        align = self.bytes if kind is self.scalar else WORD
-        return self.at.load(self.place(pointer, offset, kind), align=align, typ=kind)
+    def load_quads(self, pointer: Value, index: Value) -> list[Value]:
+        return self.load_some(QUAD, pointer, index)
 
     def store_uniform(self, value: Value, pointer: Value, offset: Value | int = 0) -> None:
         """One number, of a warp that holds the same in every lane."""
-        self.at.store(self.uniform(value), self.place(pointer, offset), align=self.bytes)
+        self.store_scalar(self.uniform(value), pointer, offset)
 
     def quad(self, pointer: Value, offset: Value | int = 0) -> list[Value]:
         """Four numbers from an offset on that is a multiple of four, each in every lane."""
         kind = ir.VectorType(self.scalar, QUAD)
         four = self.at.load(self.place(pointer, offset), align=self.quad_alignment, typ=kind)
         return [self.spread(self.at.extract_element(four, self.index(i))) for i in range(QUAD)]
-
-    quad_alignment: int
 
     def columns(self, pointer: Value, offset: Value | int, count: int) -> Columns:
         """A row of memory."""
@@ -333,20 +256,3 @@ class Warps(ABC):
         self.sync()
         self.store_columns(columns, pointer, offset)
         self.sync()
-
-    # Control
-
-    def repeat(
-        self,
-        count: Value | int,
-        body: Callable[[Value, list[Value]], Sequence[Value]],
-        carried: Sequence[Value] = (),
-        first: Value | int = 0,
-        step: int = 1,
-    ) -> list[Value]:
-        """`body(index, carried) -> carried` for index = first, first + step, ... below `count`, at least once."""
-        return counted_loop(self, I32, count, body, carried, first, step)
-
-    @cached_property
-    def nothing(self) -> Value:
-        return self.number(0.0)

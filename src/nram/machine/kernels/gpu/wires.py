@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from itertools import product
 
+from nram.llvm import Value
 from nram.machine.kernels.gpu.arrangement import GROUP, HALF, QUAD
 from nram.machine.kernels.gpu.shape import LANES, WarpShape
-from nram.machine.kernels.gpu.warps import Columns, Value, Warps
+from nram.machine.kernels.gpu.warps import Columns, Warps
 
 
 class Wires:

@@ -5,8 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from nram.machine.kernels.common.choice import PLAIN
 from nram.training.config import MachineConfig, StageConfig, TrainConfig
-from nram.training.kernels import PLAIN, kernel_of
+from nram.training.kernels import kernel_of
 from nram.training.population import Population, compile_training, init_population, stage_keys
 
 STAGE = StageConfig(3, 4, 4, step_slack=2)

@@ -1,26 +1,104 @@
-"""Warps as vectors of 32 lanes on a CPU: the same mathematics as on the GPU, where there is none."""
+"""The kernels of a GPU on a CPU: a warp is a vector of 32 lanes.
+
+The mathematics is the code of `nram.machine.kernels.gpu`, so that tests can run it where there is no GPU, also in
+float64. What differs is how a lane, an exchange between lanes, and a launch are implemented.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 from llvmlite import ir
 
-from nram.machine.kernels.common import vector_math
-from nram.machine.kernels.cpu.shape import Precision
-from nram.machine.kernels.gpu.shape import LANES
-from nram.machine.kernels.gpu.warps import I1, I32, VOID, WORD, Columns, Value, Warps
+from nram.llvm import I1, I32, I64, POINTER, VOID, Value, fingerprint, loaded, object_code
+from nram.machine.kernels.common.call_frame import CallFrame, register
+from nram.machine.kernels.common.code import WORD, internal_function
+from nram.machine.kernels.common.specification import SOURCES, Precision, Specification, extend
+from nram.machine.kernels.gpu.frame import Frame, Position, Tables
+from nram.machine.kernels.gpu.kernel import ENTRY, Launch, constant_tables, launches
+from nram.machine.kernels.gpu.shape import LANES, WarpShape, warp_shape
+from nram.machine.kernels.gpu.warps import Columns, Warps
 
-POINTER = ir.PointerType()
 CONDITIONS = ir.VectorType(I1, LANES)
 
 
+@dataclass(frozen=True, kw_only=True)
+class EmulatedShape(WarpShape):
+    """The kernel of a GPU, run by a CPU. The end of the workspace stands in for shared memory."""
+
+    @property
+    def workspace_scalars(self) -> int:
+        return super().workspace_scalars + self.shared
+
+    def registered(self) -> str:
+        return _registered(self)
+
+
+def emulated_shape(specification: Specification) -> EmulatedShape:
+    return extend(EmulatedShape, warp_shape(specification))
+
+
+@cache
+def _registered(shape: EmulatedShape) -> str:
+    name = f"nram_emulated_{fingerprint(shape, SOURCES)}"
+    register(name, loaded(object_code(build_emulated_kernel(shape))), ENTRY, "cpu")
+    return name
+
+
+def build_emulated_kernel(shape: WarpShape) -> ir.Module:
+    """The function that XLA calls: all members, blocks, parts and warps one after the other."""
+    module = ir.Module("episodes")
+    tables = constant_tables(module, shape, POINTER)
+    code = CallFrame(module, ENTRY, shape)
+    context = code.at.alloca(POINTER, len(shape.buffers))
+    for index, address in enumerate(code.buffers()):
+        code.at.store(address, code.place(context, index, POINTER))
+
+    def each(count: Value | int, body: Callable[[Value], Any]) -> None:
+        code.repeat(count, lambda index, _: [body(index)][:0])
+
+    def run(launch: Launch, member: Value) -> None:
+        functions = [_part(module, shape, tables, part) for part in launch.parts]
+
+        def block(index: Value) -> None:
+            for function in functions:
+                each(launch.warps, lambda warp, own=function: code.at.call(own, [context, member, index, warp]))
+
+        each(launch.blocks, block)
+
+    members = code.members()
+    with code.at.if_then(code.at.icmp_signed(">", members, I64(0))):
+        for launch in launches(shape):
+            each(members, lambda member, launch=launch: run(launch, member))
+    code.return_null()
+    return module
+
+
+def _part(module: ir.Module, shape: WarpShape, tables: Tables, part: Callable[[Frame], None]) -> ir.Function:
+    """void part(ptr* buffers, i64 member, i64 block, i64 warp)"""
+    function = internal_function(module, part.__name__, VOID, [POINTER, I64, I64, I64])
+    code = HostWarps(function, shape.precision)
+    context, *indices = function.args
+    buffers = {
+        name: code.at.load(code.place(context, index, POINTER), typ=POINTER, align=8)
+        for index, name in enumerate(shape.buffers)
+    }
+    end = code.at.add(code.at.mul(indices[0], I64(shape.workspace_scalars)), I64(shape.batch * shape.example["end"]))
+    shared = code.place(buffers["workspace"], end)
+    position = Position(*(code.at.trunc(index, I32) for index in indices))
+    part(Frame(code, shape, buffers, tables, shared, position))
+    code.at.ret_void()
+    return function
+
+
 class HostWarps(Warps):
+    """Warps as vectors."""
+
     def __init__(self, function: ir.Function, precision: Precision):
-        super().__init__(function, precision)
-        self.vector = ir.VectorType(self.scalar, LANES)
-        self.integers = ir.VectorType(I32, LANES)
+        super().__init__(function, precision, LANES)
         self.quad_alignment = self.bytes
         self._rooms: dict[tuple[str, str], Value] = {}
 
@@ -28,34 +106,8 @@ class HostWarps(Warps):
     def lane(self) -> Value:
         return ir.Constant(self.integers, list(range(LANES)))
 
-    def number(self, value: float) -> Value:
-        return ir.Constant(self.vector, [value] * LANES)
-
-    def whole(self, value: int) -> Value:
-        return ir.Constant(self.integers, [value] * LANES)
-
-    def spread(self, uniform: Value) -> Value:
-        kind = ir.VectorType(uniform.type, LANES)
-        none = ir.Constant(kind, ir.Undefined)
-        one = self.at.insert_element(none, uniform, self.index(0))
-        return self.at.shuffle_vector(one, none, self.whole(0))
-
     def uniform(self, warp: Value) -> Value:
         return self.at.extract_element(warp, self.index(0))
-
-    def intrinsic(self, name: str, *arguments: Value) -> Value:
-        suffix = "f32" if self.precision == "float32" else "f64"
-        kinds = [argument.type for argument in arguments]
-        return self.at.call(self.declared(f"llvm.{name}.v{LANES}{suffix}", self.vector, kinds), arguments)
-
-    def exponential(self, x: Value) -> Value:
-        return vector_math.exponential(cast(Any, self), x)
-
-    def rough_log(self, x: Value) -> Value:
-        return self.logarithm(x)
-
-    def divide(self, a: Value, b: Value) -> Value:
-        return self.at.fdiv(a, b)
 
     def sync(self) -> None:
         """Lanes of a vector are always in step."""

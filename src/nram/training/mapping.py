@@ -1,0 +1,45 @@
+"""Functions of one member, compiled for many: over the cores of a CPU, or together on a GPU.
+
+On a GPU all members advance together (`vmap`), or as many as its memory holds. A CPU core is faster with
+one member at a time, whose state stays in its cache, so there the members of a device are mapped over one
+after another, and the population is split over as many CPU devices as there are cores.
+"""
+
+import jax
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from nram.runtime import Device
+
+
+def shards_of(members: int, devices: int) -> int:
+    """A population is split evenly, over as many devices as divide it."""
+    return max(n for n in range(1, devices + 1) if members % n == 0)
+
+
+def mapped(function, devices: list[Device], members: int, at_once: int | None = None):
+    """`function` of one member, compiled over a leading member axis of every argument.
+
+    On a GPU `at_once` members run together, all of them unless told otherwise.
+    """
+    cpu = devices[0].platform == "cpu"
+    shards = shards_of(members, len(devices))
+
+    def over_members(*arguments):
+        if cpu:
+            return jax.lax.map(lambda one: function(*one), arguments)
+        if at_once is None or at_once >= members // shards:
+            return jax.vmap(function)(*arguments)
+        return jax.lax.map(lambda one: function(*one), arguments, batch_size=at_once)
+
+    if shards == 1:
+        return jax.jit(over_members)
+    mesh = Mesh(np.array(devices[:shards]), ("members",))
+    spec = PartitionSpec("members")
+    placed = NamedSharding(mesh, spec)
+    # Members never communicate, so JAX need not check what varies between devices.
+    split = jax.shard_map(over_members, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False)
+    compiled = jax.jit(split, in_shardings=placed, out_shardings=placed)
+    # The place of an argument is part of its type. Without putting arguments in place first, the second call, with
+    # the results of the first, would compile again.
+    return lambda *arguments: compiled(*jax.device_put(arguments, placed))
