@@ -16,7 +16,7 @@ import pytest
 
 from nram.extensions import get_task
 from nram.training.config import StageConfig, TrainConfig
-from nram.training.population import mapped
+from nram.training.mapping import mapped
 from nram.training.settings import config_from_dict, config_to_dict, load_config
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "tasks" / "maximum.py"

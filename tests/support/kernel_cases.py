@@ -129,7 +129,7 @@ CASES = (
     *map(_random_case, range(4)),
     *HARD,
     Case("hard average", 13, size=5, batch=7, clip=0.05, loss="average", hard=True, halt_bias=0.2),
-    Case("hard average automaton", 23, kind="automaton", size=5, batch=7, clip=0.05, loss="average", hard=True, halt_bias=0.2),
+    Case("hard automaton", 23, kind="automaton", size=5, batch=7, clip=0.05, loss="average", hard=True, halt_bias=0.2),
 )
 
 

@@ -1,9 +1,9 @@
 """A controller made from a program: its table, looked up by state and flags, as one-hot wires.
 
-With it the soft and the hard machine run the very program. On flags and states that are certain everything is
+With it the soft and the hard machine run exactly this program. On flags and states that are certain everything is
 exact: the chosen source of a wire has probability 1, the halting scalar is as good as infinite. On soft flags the
-table is interpolated multilinearly: every row counts with the product of its flags' probabilities, as if the flags
-were independent, and with the probability of its state. There is nothing in it to train.
+table is interpolated multilinearly: every row has the product of its flags' probabilities as its weight, as if the
+flags were independent, times the probability of its state. Nothing in it can be trained.
 """
 
 import itertools
@@ -50,11 +50,11 @@ class TableController(eqx.Module):
 
 
 def table_controller(program: Program, wiring: Wiring) -> TableController:
-    """The controller that carries out this program in this wiring; a refusal if a row does not fit into it.
+    """The controller that runs this program in this wiring; raises `UsageError` if a row does not fit into it.
 
     The operations of a row must appear among the wiring's modules in their order. A constant comes from a ZERO, ONE or
-    TWO before the place of its use, or, if it is 0, from a register that is 0 under the row's flags. A WRITE that the
-    row does not have puts back what a READ before it found.
+    TWO before the module that uses it, or, if it is 0, from a register that is 0 under the row's flags. A WRITE that
+    the row does not have writes back what a READ before it found.
     """
     registers, states = len(program.registers), len(program.states)
     if registers != wiring.registers:
@@ -66,14 +66,14 @@ def table_controller(program: Program, wiring: Wiring) -> TableController:
     halts = np.zeros((states, len(patterns)), bool)
     following = np.zeros((states, len(patterns)), np.int32)
     for state in range(states):
-        for number, zero in enumerate(patterns):
-            place = program.row_for(state, zero)
-            row = program.states[state][place]
+        for pattern, zero in enumerate(patterns):
+            index = program.row_for(state, zero)
+            row = program.states[state][index]
             try:
-                sources[state, number] = _row_sources(row, wiring, zero)
+                sources[state, pattern] = _row_sources(row, wiring, zero)
             except _Misfit as misfit:
-                raise UsageError(f"state {state}, row {place + 1} does not fit into the wiring: {misfit}") from None
-            halts[state, number], following[state, number] = row.halt, row.next_state
+                raise UsageError(f"state {state}, row {index + 1} does not fit into the wiring: {misfit}") from None
+            halts[state, pattern], following[state, pattern] = row.halt, row.next_state
     return TableController(jnp.asarray(sources), jnp.asarray(halts), jnp.asarray(following))
 
 
@@ -85,13 +85,13 @@ def _pattern_probabilities(flags: Array) -> Array:
 
 
 def _log(probability: Array) -> Array:
-    """The logarithm, finite: softmax and sigmoid give 0 for that of 0, and a gradient stays a number."""
+    """The logarithm, finite also for 0: softmax and sigmoid turn it into 0, and gradients are not NaN."""
     positive = probability > 0
     return jnp.where(positive, jnp.log(jnp.where(positive, probability, 1.0)), -CERTAIN)
 
 
 class _Misfit(Exception):
-    """Why a row does not fit."""
+    """The reason why a row does not fit."""
 
 
 def _row_sources(row: Row, wiring: Wiring, zero: tuple[bool, ...]) -> list[int]:
@@ -113,18 +113,18 @@ def _row_sources(row: Row, wiring: Wiring, zero: tuple[bool, ...]) -> list[int]:
 
     sources: list[int] = []
     reading: tuple[int, int] | None = None  # the last READ since which nothing was written: its pointer, its output
-    for number, module in enumerate(wiring.modules):
-        operation = operation_at.get(number)
+    for position, module in enumerate(wiring.modules):
+        operation = operation_at.get(position)
         if operation is not None:
-            chosen = [source(argument, number) for argument in operation.arguments]
+            chosen = [source(argument, position) for argument in operation.arguments]
         elif module.memory == "writes":
             if reading is None:
-                raise _Misfit(f"module {number + 1} is a WRITE that it does not use, and no READ is just before it")
+                raise _Misfit(f"module {position + 1} is a WRITE that it does not use, and no READ is just before it")
             chosen = list(reading)
         else:
             chosen = [0] * module.arity
         if module.memory == "reads":
-            reading = chosen[0], wiring.registers + number
+            reading = chosen[0], wiring.registers + position
         elif operation is not None and module.memory == "writes":
             reading = None
         sources += chosen
@@ -132,28 +132,29 @@ def _row_sources(row: Row, wiring: Wiring, zero: tuple[bool, ...]) -> list[int]:
 
 
 def _place_operations(row: Row, wiring: Wiring, zero: tuple[bool, ...]) -> list[int]:
-    """Which module does each operation: the first after the one before it that can have its constants."""
-    places: list[int] = []
+    """The position of the module that does each operation: the first one after the previous operation's that can have
+    the operation's constants."""
+    positions: list[int] = []
     free = 0
     for index, operation in enumerate(row.operations):
         needed = [argument.value for argument in operation.arguments if isinstance(argument, Constant)]
-        for number in range(free, len(wiring.modules)):
-            if wiring.modules[number].name == operation.module and all(
-                _constant_source(constant, wiring, zero, number) is not None for constant in needed
+        for position in range(free, len(wiring.modules)):
+            if wiring.modules[position].name == operation.module and all(
+                _constant_source(constant, wiring, zero, position) is not None for constant in needed
             ):
-                places.append(number)
-                free = number + 1
+                positions.append(position)
+                free = position + 1
                 break
         else:
             behind = f" after module {free}" if free else ""
             having = f" with {' and '.join(map(str, needed))} to be had before it" if needed else ""
             raise _Misfit(f"operation {index + 1} needs a {operation.module}{behind}{having}")
-    return places
+    return positions
 
 
 def _constant_source(number: int, wiring: Wiring, zero: tuple[bool, ...], before: int) -> int | None:
-    """Where a constant can be had by a module at this place, or None."""
-    for place, module in enumerate(wiring.modules[:before]):
+    """The value from which a module at the position `before` can take a constant, or None."""
+    for position, module in enumerate(wiring.modules[:before]):
         if CONSTANTS.get(module.name) == number:
-            return wiring.registers + place
+            return wiring.registers + position
     return zero.index(True) if number == 0 and True in zero else None

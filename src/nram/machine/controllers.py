@@ -1,4 +1,4 @@
-"""The controllers: networks that see the register flags and put out a circuit and a halting scalar.
+"""The controllers: networks that see the register flags and output a circuit and a halting scalar.
 
 Three kinds, all with ReLU and equally wide layers: the paper's MLP with two hidden layers, the
 paper's LSTM with a hidden layer before it, and the automaton, an MLP that also carries a
@@ -20,15 +20,15 @@ State = tuple[Array, ...]
 
 
 class Decision(NamedTuple):
-    """What a controller says at one step."""
+    """What a controller outputs at one step."""
 
-    logits: Array  # [wires, values], places that do not exist at UNREACHABLE
+    logits: Array  # [wires, values], UNREACHABLE where there is no such choice
     halt: Array  # scalar x; the willingness to stop is sigmoid(x)
 
 
 class Controller(Protocol):
-    """What the machine asks of a controller. `prepare` gives the same network with its last layer laid out
-    for computing, once before the loop over time; `decide` is asked of that."""
+    """What the machine needs of a controller. `prepare` returns the same network with its last layer laid out for
+    computing, once before the loop over time. The machine calls `decide` on the result."""
 
     def prepare(self, wiring: Wiring) -> "Controller": ...
 
@@ -156,16 +156,16 @@ def _two_layers(layers: tuple[Dense, Dense], x: Array) -> Array:
 
 
 def _laid_out(wiring: Wiring, output: Dense) -> Dense:
-    """The output layer with a column for every place of the [wires, values] matrix, then the rest.
+    """The output layer with a column for every entry of the [wires, values] matrix, then the rest.
 
     Done to the weights, once an episode, instead of to every output: a gather inside the loop over
     time costs more than the larger product.
     """
     rest = np.arange(wiring.logits, output.bias.shape[0])
-    places = np.concatenate([wiring.layout.ravel(), rest])
-    absent = jnp.asarray(places < 0)
-    weight = jnp.where(absent, 0.0, output.weight[:, places])
-    return Dense(weight, jnp.where(absent, UNREACHABLE, output.bias[places]))
+    sources = np.concatenate([wiring.layout.ravel(), rest])
+    absent = jnp.asarray(sources < 0)
+    weight = jnp.where(absent, 0.0, output.weight[:, sources])
+    return Dense(weight, jnp.where(absent, UNREACHABLE, output.bias[sources]))
 
 
 def _split(wiring: Wiring, outputs: Array) -> tuple[Decision, Array]:

@@ -1,8 +1,8 @@
 """The discretised machine: the same weights, with argmax wiring and integers everywhere.
 
 Flags are `r_i == 0`, every wire takes its most probable value (ties: the lowest index), an automaton
-is in its most probable state, and the machine halts after the first step with f_t >= 0.5. A step
-costs the same whatever M, but for the memory's share of a vectorised run.
+is in its most probable state, and the machine halts after the first step with f_t >= 0.5. The cost of
+a step does not depend on M, except that a vectorised run copies the memory.
 """
 
 from typing import NamedTuple
@@ -17,15 +17,19 @@ from nram.module_tables import on_arrays
 
 
 class HardState(NamedTuple):
+    """What the machine carries from step to step."""
+
     controller: State
     registers: Array  # int32 [R]
     memory: Array  # int32 [M]
 
 
 class HardResult(NamedTuple):
+    """How a run ended."""
+
     memory: Array  # int32 [M]
     registers: Array  # int32 [R]
-    steps: Array  # how many were executed
+    steps: Array  # that were executed
     halted: Array  # whether it stopped by itself
 
 

@@ -27,15 +27,15 @@ class Options(NamedTuple):
     clip: Array | float = jnp.inf  # C1, on gradients of activations; infinite switches it off
     epsilon: Array | float = 1e-6  # inside every logarithm
     renormalising: bool = True
-    hard: bool = False  # forwards every wire takes its most probable value; backwards it is soft
+    hard: bool = False  # straight-through: the forward pass takes the most probable value of every wire
 
 
 class Episode(NamedTuple):
-    """What an episode leaves behind."""
+    """The results of an episode."""
 
     output: Array  # [M, M] memory averaged with the weights p_t; no gradient flows through it
     finish: Array  # [T] the probabilities p_t that the output is produced at step t
-    observed: Any  # per step, what `observe` returned
+    observed: Any  # what `observe` returned, per step
     entropy: Array  # [T] mean entropy of the wires chosen at each step
 
 
@@ -86,7 +86,7 @@ def run_soft(
     def body(carry, step):
         state, running, output = carry
         state, halt, entropy = soft_step(ready, wiring, options, state)
-        # p_t = f_t * prod (1 - f_i), and all that is left at the last step.
+        # p_t = f_t * prod (1 - f_i); the last step takes the rest.
         willing = jax.nn.sigmoid(halt)
         if options.hard:
             willing = willing + jax.lax.stop_gradient((halt >= 0) - willing)
@@ -101,6 +101,6 @@ def run_soft(
         jnp.ones((), dtype),
         jnp.zeros((size, size), dtype),
     )
-    with jax.default_matmul_precision("highest"):  # a GPU would take TF32 for float32 products
+    with jax.default_matmul_precision("highest"):  # a GPU would otherwise use TF32 for float32 products
         (_, _, output), (finish, observed, entropy) = jax.lax.scan(body, carry, jnp.arange(steps))
     return Episode(output, finish, observed, entropy)

@@ -1,9 +1,9 @@
-"""Which choices a controller makes: the wires of the circuit and where their weights stand.
+"""Which choices a controller makes: the wires of the circuit and where their logits stand.
 
 A wire is one softmax: an argument of a module, or the new value of a register. It chooses among the
 registers and the outputs of the modules before it (equations 1 and 3 of the paper), so wires have
-different lengths. The controller puts out all their logits as one vector, without padding; for
-computing they are laid out as a [wires, values] matrix whose unused places hold a probability of 0.
+different lengths. The controller outputs all their logits as one vector, without padding. For
+computing they are laid out as a [wires, values] matrix whose unused entries have a probability of 0.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ import numpy as np
 
 from nram.modules import Module
 
-UNREACHABLE = -1e9  # the logit of a place that does not exist: exp of it is exactly 0
+UNREACHABLE = -1e9  # the logit of an entry that does not exist: exp of it is exactly 0
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Wiring:
 
     @property
     def values(self) -> int:
-        """Registers and module outputs: all that a wire could choose from."""
+        """The number of registers and module outputs: everything that a wire could choose from."""
         return self.registers + len(self.modules)
 
     @property
@@ -40,12 +40,12 @@ class Wiring:
 
     @property
     def logits(self) -> int:
-        """Length of the controller's description of one circuit."""
+        """The length of the controller's description of one circuit."""
         return sum(self.lengths)
 
     @cached_property
     def layout(self) -> np.ndarray:
-        """For each place of the [wires, values] matrix its index among the logits, or -1."""
+        """For each entry of the [wires, values] matrix its index among the logits, or -1."""
         layout = np.full((self.wires, self.values), -1)
         start = 0
         for wire, length in enumerate(self.lengths):

@@ -1,6 +1,8 @@
-"""The soft machine as machine code: whole episodes, forwards and backwards.
+"""The soft machine as machine code: whole episodes, forwards and backwards (docs/performance.md).
 
-common   what both kernels share: their specification, XLA's interface, the JAX functions
+common   what both kernels share
 cpu      examples in the lanes of vector registers
-gpu      a warp per example
+gpu      one warp per example
+
+`cpu` and `gpu` do not know each other. `common` knows neither, except for the one file that chooses.
 """

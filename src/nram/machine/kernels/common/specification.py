@@ -33,7 +33,7 @@ LOSS, ENTROPY, TIME = range(3)  # rows of seeds and outcomes
 CLIP, EPSILON, LOG_EPSILON = range(3)  # options
 INTEGERS = ("order", "memory", "wanted", "limits", "predicted")  # buffers of 32-bit integers; the others are floats
 
-SOURCES = ("machine", "modules.py", "algebra.py", "llvm.py")
+SOURCES = ("machine", "modules.py", "module_tables.py", "algebra.py", "llvm.py")
 """The Python code that generates kernels: the cache of compiled code depends on all of it, constants included."""
 
 

@@ -1,7 +1,7 @@
 """exp, log, tanh and the logistic function on vectors.
 
-In float32 they are polynomials, good to about the last bit; in float64, which is for tests, the C library's functions
-lane by lane.
+In float32 they are polynomials, right to about the last bit. In float64, which is for tests, they are the functions of
+the C library, lane by lane.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import numpy as np
 from nram.llvm import Value
 from nram.machine.kernels.common.code import Code
 
-LARGEST, SMALLEST = 88.0, -87.3  # beyond, exp in float32 is infinite or 0
+LARGEST, SMALLEST = 88.0, -87.3  # beyond them exp in float32 is infinite or 0
 EXPONENT_BITS, BIAS = 23, 127
-TANH_SMALL = 0.6  # below, 1 - 2 / (exp(2x) + 1) loses digits
-LN2_HIGH = 0.693359375  # few binary digits, so that its multiples are exact
+TANH_SMALL = 0.6  # for smaller |x|, 1 - 2 / (exp(2x) + 1) loses digits
+LN2_HIGH = 0.693359375  # it has few binary digits, so that its multiples are exact
 LN2_LOW = log(2) - LN2_HIGH
 
 
@@ -27,10 +27,12 @@ def exponential(code: Code, x: Value) -> Value:
     if code.precision == "float64":
         return code.intrinsic("exp", x)
     bounded = code.at_least(code.at_most(x, code.number(LARGEST)), code.number(SMALLEST))
+    # n log(2) is subtracted in two parts: the first product is exact, so that r has no rounding error of its size.
     n = code.intrinsic("rint", code.mul(bounded, code.number(log2(np.e))))
     r = code.fma(n, code.number(-LN2_HIGH), bounded)
     r = code.fma(n, code.number(-LN2_LOW), r)
     p = _polynomial(code, r, _fitted("exp", -log(2) / 2, log(2) / 2, 6))
+    # To multiply by 2^n, add n to the bits of the exponent.
     power = code.at.shl(code.at.fptosi(n, code.integers), code.whole(EXPONENT_BITS))
     result = code.at.bitcast(code.at.add(code.at.bitcast(p, code.integers), power), code.vector)
     result = code.choose(code.at.fcmp_ordered("<", x, code.number(SMALLEST)), code.number(0.0), result)
@@ -38,9 +40,10 @@ def exponential(code: Code, x: Value) -> Value:
 
 
 def logarithm(code: Code, x: Value) -> Value:
-    """log(x) of positive numbers: with x = 2^n m, n log(2) + log(m), sqrt(1/2) <= m < sqrt(2)."""
+    """log(x) of positive numbers: n log(2) + log(m) with x = 2^n m, sqrt(1/2) <= m < sqrt(2)."""
     if code.precision == "float64":
         return code.intrinsic("log", x)
+    # Subtract sqrt(1/2) from the bits: the upper bits are n, the lower ones the mantissa of m, shifted likewise.
     bits = code.at.bitcast(x, code.integers)
     offset = code.whole(int(np.float32(sqrt(0.5)).view(np.int32)))
     shifted = code.at.sub(bits, offset)
@@ -62,7 +65,7 @@ def logistic(code: Code, x: Value) -> Value:
 
 
 def hyperbolic_tangent(code: Code, x: Value) -> Value:
-    """1 - 2 / (exp(2x) + 1), near 0 a polynomial."""
+    """tanh(x) = 1 - 2 / (exp(2x) + 1); near 0 a polynomial."""
     if code.precision == "float64":
         return code.intrinsic("tanh", x)
     one = code.number(1.0)
@@ -88,7 +91,7 @@ _FITTED: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 @lru_cache(maxsize=8)
 def _fitted(name: str, low: float, high: float, degree: int) -> tuple[float, ...]:
-    """Coefficients of the polynomial through the Chebyshev points, all but the best one."""
+    """The coefficients of the polynomial through the Chebyshev points, which is nearly the best one."""
     fit = np.polynomial.Chebyshev.interpolate(_FITTED[name], degree, domain=[low, high])
     coefficients = fit.convert(kind=np.polynomial.Polynomial).coef
     return tuple(float(np.float32(c)) for c in coefficients)

@@ -1,10 +1,7 @@
-"""The soft machine as machine code: whole episodes, forwards and backwards, on a CPU (docs/performance.md).
+"""The kernel for CPUs: examples are the lanes of vector registers.
 
-shape.py        what a kernel is made for, and its storage
-lanes.py        vector code in LLVM, and in it: vector_math.py, products.py, fuzzy.py, mixing.py, networks.py
+shape.py        how the processor runs a specification, and where everything is stored
+lanes.py        vector code in LLVM; written in it: products.py, fuzzy.py, mixing.py, networks.py
 block.py        a block of examples; forward.py and backward.py run it through an episode, episode.py joins them
-kernel.py       all blocks, and the form in which XLA calls them
-compiled.py     machine code, its cache, its registration with JAX
-choice.py       whether there is a kernel for a machine
-outcomes.py     the kernels as JAX functions
+kernel.py       all blocks, as the function that XLA calls; its compilation
 """

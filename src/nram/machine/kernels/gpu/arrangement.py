@@ -1,11 +1,11 @@
 """How the wires lie in shared memory: where each begins, and in which order it has its values.
 
-A wire is a row of weights from a multiple of four on: first those of values that may be any number, then those of truth
-values, then those of constants. The output layer of the controller has its columns in the same order, with columns of
-zeros between them, so that its results are logits in their places.
+A wire is a row of weights that begins at a multiple of four: first the weights of values that may be any number, then
+those of truth values, then those of constants. The output layer of the controller has its columns in the same order,
+with columns of zeros in between, so that its results are the logits where they belong.
 
-Wires also have a slot each, in the order in which the backward pass comes to them. Eight slots in a row are read at the
-same time, so their wires begin in different banks of the memory as far as that goes.
+Every wire also has a slot, in the order in which the backward pass comes to the wires. Eight neighbouring slots are
+read at the same time, so their wires begin in different banks of the memory as far as possible.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from nram.machine.wiring import Wiring
 
 QUAD, GROUP, HALF = 4, 8, 16
 BANKS = 32
-DRAWN = 200
+DRAWN = 200  # random orders from which the best is taken
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,11 @@ class Arrangement:
         return ("all", "truth").index(support) if isinstance(support, str) else 2
 
     def choices(self, wire: int) -> list[int]:
-        """The values of a wire in its order."""
+        """The values that a wire chooses from, in the order of their weights."""
         return [v for v in self._order if v < self.wiring.lengths[wire]]
 
     def counts(self, wire: int) -> tuple[int, int]:
-        """How many of them may be any number, and how many are truth values."""
+        """How many of its values may be any number, and how many are truth values."""
         kinds = Counter(self._kind(v) for v in self.choices(wire))
         return kinds[0], kinds[1]
 
@@ -66,7 +66,7 @@ class Arrangement:
 
     @cached_property
     def end(self) -> int:
-        """Of the last wire; the halting scalar stands there."""
+        """Where the last wire ends; the halting scalar stands there."""
         return sum(-(-length // QUAD) * QUAD for length in self.wiring.lengths)
 
     @property
@@ -75,11 +75,11 @@ class Arrangement:
 
     @property
     def width(self) -> int:
-        """With all that is behind the wires."""
+        """The length of the wires and of everything behind them."""
         return self.state_place + self.states if self.states else self.end + 1
 
     def sources(self, length: int) -> tuple[int, ...]:
-        """For each of so many places the number of the controller's output that stands there, or -1."""
+        """For each of `length` columns the index of the controller's output that belongs there, or -1."""
         found, first = [-1] * length, 0
         for wire, start in enumerate(self.starts):
             for place, v in enumerate(self.choices(wire), start):
@@ -90,8 +90,9 @@ class Arrangement:
         return tuple(found)
 
     def tables(self, length: int) -> list[tuple[int, ...]]:
-        """For each of so many slots two numbers in the halves of an integer: the beginning and the length of its wire;
-        how many of its values may be any number, and how many are truth values. Slots without a wire have length 0."""
+        """Two tables with an integer for each of `length` slots. The halves of the first integer are the start and the
+        length of the slot's wire. The halves of the second say how many of the wire's values may be any number, and how
+        many are truth values. Slots without a wire have length 0."""
         lengths = self.wiring.lengths
         places = [(lengths[wire] << HALF) | self.starts[wire] for wire in self.slots]
         kinds = [(truths << HALF) | dense for dense, truths in map(self.counts, self.slots)]
@@ -101,15 +102,15 @@ class Arrangement:
 
 @cache
 def _starts(lengths: tuple[int, ...], slots: tuple[int, ...]) -> tuple[int, ...]:
-    """The best of some orders, drawn at random, always the same."""
+    """The best of some random orders; always the same, because the seed is fixed."""
     random = Random(0)
     found, _cost = min((_drawn(lengths, slots, random) for _ in range(DRAWN)), key=lambda own: own[1])
     return tuple(found[wire] for wire in range(len(lengths)))
 
 
 def _drawn(lengths: tuple[int, ...], slots: tuple[int, ...], random: Random) -> tuple[dict[int, int], int]:
-    """Wires one after the other: next comes one with as few of its eight in the bank as there is. Also how often a bank
-    is read once more because two of eight begin in it."""
+    """Wires one after the other. The next is always one whose group of eight has the fewest wires in the bank at hand.
+    Also returns the cost: how often a bank is read once more because two wires of a group begin in it."""
     taken: Counter[tuple[int, int]] = Counter()
     left, found, free = list(enumerate(slots)), {}, 0
     random.shuffle(left)

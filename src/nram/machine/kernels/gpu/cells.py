@@ -1,6 +1,6 @@
 """The LSTM: a hidden layer, then cells, then the output.
 
-Gates and the two halves of the cells' input do not begin at a multiple of 32, so they are moved to their lanes through
+The gates, and the two halves of the cells' input, do not begin at multiples of 32. They move to their lanes through
 shared memory.
 """
 
@@ -11,7 +11,7 @@ from nram.machine.kernels.gpu.networks import Network
 from nram.machine.kernels.gpu.shape import LANES
 
 GATES = 4
-KEPT = 6  # rows of a record
+KEPT = 6  # values of a cell in a record
 
 
 class CellNetwork(Network):
@@ -20,11 +20,11 @@ class CellNetwork(Network):
         return -(-self.shape.hidden // LANES)
 
     def start(self) -> list[Value]:
-        """The output before, and the cells."""
+        """The previous output, and the cells."""
         return [self.code.nothing] * (2 * self.tiles)
 
     def _rows(self, pointer: Value, start: int, count: int) -> list[Value]:
-        """So many numbers from shared memory, in rows of lanes."""
+        """`count` numbers from shared memory, in rows of lanes."""
         code = self.code
         tiles = range(-(-count // LANES))
         return [code.part(code.load(pointer, start + tile * LANES), count, tile) for tile in tiles]
@@ -51,11 +51,11 @@ class CellNetwork(Network):
         return said, said + after
 
     def _place(self, number: int, tile: int) -> int:
-        """In a record: of the gates, the cells before and the bent cells after."""
+        """Where a record keeps the gates, the cells before, and tanh of the cells after."""
         return self.shape.record.get("state", 0) + (number * self.tiles + tile) * LANES
 
     def kept(self, record: Value) -> list[Value]:
-        """The hidden layer's results, then for every tile what the cells kept."""
+        """What the record keeps: the hidden layer's results, then for every tile the values of the cells."""
         code, tiles = self.code, range(self.tiles)
         rows = code.columns(record, self.shape.layers[1].x, self.tiles)
         return rows + [code.load(record, self._place(number, tile)) for tile in tiles for number in range(KEPT)]
@@ -88,12 +88,12 @@ class CellNetwork(Network):
         return self._rectified_back(to_hidden, kept), self._rows(self.x, width, width) + before
 
     def _slope(self, x: Value) -> Value:
-        """Of the logistic function, by its value."""
+        """The slope of the logistic function, from its value."""
         return self.code.mul(x, self._one_less(x))
 
     def _one_less(self, x: Value) -> Value:
         return self.code.sub(self.code.number(1.0), x)
 
     def _rest(self, x: Value) -> Value:
-        """1 - x^2, the slope of the hyperbolic tangent by its value."""
+        """1 - x^2, the slope of the hyperbolic tangent, from its value."""
         return self._one_less(self.code.mul(x, x))

@@ -1,4 +1,4 @@
-"""Warps as threads of an NVIDIA GPU: a lane is a thread, and what lanes exchange goes through `shfl.sync`."""
+"""Warps as threads of an NVIDIA GPU: a lane is a thread, and lanes exchange values by `shfl.sync`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nram.machine.kernels.common.specification import Precision
 from nram.machine.kernels.gpu.shape import LANES
 from nram.machine.kernels.gpu.warps import Columns, Warps
 
-ALL = -1  # lanes take part
+ALL = -1  # a mask: all lanes take part
 GLOBAL, SHARED = ir.PointerType(addrspace=1), ir.PointerType(addrspace=3)
 LOG2_E = float(np.float32(log2(np.e)))
 LOG2_E_REST = log2(np.e) - LOG2_E
@@ -32,7 +32,7 @@ class DeviceWarps(Warps):
         self._lane = self.at.and_(self.thread, self.index(LANES - 1))
 
     def special(self, name: str) -> Value:
-        """One of the registers that say which thread this is."""
+        """One of the registers that tell which thread this is."""
         return self.at.call(self.declared(f"llvm.nvvm.read.ptx.sreg.{name}", I32, []), [])
 
     @property
@@ -43,7 +43,7 @@ class DeviceWarps(Warps):
         return warp
 
     def exponential(self, x: Value) -> Value:
-        """2^(x log2 e), with what rounding the product lost put back."""
+        """2^(x log2 e), corrected for the rounding of the product."""
         product = self.mul(x, self.number(LOG2_E))
         lost = self.fma(x, self.number(LOG2_E), self.at.fneg(product))
         lost = self.fma(x, self.number(LOG2_E_REST), lost)
@@ -64,7 +64,7 @@ class DeviceWarps(Warps):
         self.at.call(self.declared("llvm.nvvm.bar.warp.sync", VOID, [I32]), [self.index(ALL)])
 
     def barrier(self) -> None:
-        """Of the whole block."""
+        """Wait for all warps of the block."""
         self.at.call(self.declared("llvm.nvvm.barrier0", VOID, []), [])
 
     def permuted(self, columns: Columns, index: Value) -> Value:
@@ -87,7 +87,7 @@ class DeviceWarps(Warps):
         return self.choose(there, self.add(value, lower), value)
 
     def _exchanged(self, how: str, value: Value, lane: Value, bound: int, with_there: bool = False) -> Value:
-        """What another lane holds; and whether there is such a lane."""
+        """The value of another lane; with `with_there` also whether there is such a lane."""
         name = "f32" if value.type == self.scalar else "i32"
         result = ir.LiteralStructType([value.type, I1]) if with_there else value.type
         kinds = [I32, value.type, I32, I32]
@@ -95,7 +95,7 @@ class DeviceWarps(Warps):
         return self.at.call(function, [self.index(ALL), value, lane, self.index(bound)])
 
     def largest_chance(self, columns: Columns) -> Value:
-        """Numbers that are not below 0 are ordered as the integers with the same bits are."""
+        """Numbers that are not negative have the same order as the integers with the same bits."""
         top = columns[0]
         for column in columns[1:]:
             top = self.at_least(top, column)
@@ -170,7 +170,7 @@ class DeviceWarps(Warps):
 
 
 def shared_memory(module: ir.Module) -> Value:
-    """The block's, whose size the launch says."""
+    """The shared memory of the block. The launch sets its size."""
     kind = ir.ArrayType(I32, 0)
     memory: Any = ir.GlobalVariable(module, kind, "shared_memory", addrspace=SHARED.addrspace)
     memory.linkage, memory.align, memory.type = "external", 16, SHARED

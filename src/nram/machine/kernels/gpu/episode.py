@@ -21,7 +21,7 @@ class Example:
 
     limit: Value  # as a number
     steps: Value
-    targets: list[Value]  # for every cell where its expected value stands in a tape
+    targets: list[Value]  # for every cell the offset of its expected value in a tape
     cells: list[Value]  # which lanes have a cell
     shares: Columns
 
@@ -56,7 +56,7 @@ class Episode:
         return Example(code.spread(code.at.sitofp(limit, code.scalar)), steps, targets, cells, shares)
 
     def version(self, step: Value, writes: int) -> Value:
-        """The tape in step t after so many WRITEs, in global memory."""
+        """The version of the tape in step t after so many WRITEs, in global memory."""
         code, shape = self.code, self.shape
         number = code.at.add(code.at.mul(step, code.index(shape.writes)), code.index(writes))
         return code.place(self.versions, code.at.mul(number, code.index(shape.tape)))
@@ -69,7 +69,7 @@ class Episode:
         return self.code.place(record, self.shape.record[name] + row * self.shape.row)
 
     def grouped(self, values: list[Value]) -> list[Columns]:
-        """What a loop carries as single warps, as distributions."""
+        """Distributions, from the single warps that a loop carries."""
         width = self.shape.columns
         return [values[start : start + width] for start in range(0, len(values), width)]
 

@@ -4,13 +4,14 @@ There are two launches. In the first a block has two parts with a barrier betwee
 then one example per warp. The second sums the gradients of the weights: its warps need no shared memory and do not wait
 for each other. A launch is one function of all threads.
 
-Counted for `copy`, M 32, R 4, T 18, MLP 32-32, batch 32, blocks of 16 warps (one a multiprocessor: 128 registers a
-thread, 220 KiB of shared memory). An example-step of the first launch has 1,400 loads, stores and exchanges of a warp.
-These set the limit: a multiprocessor does one a cycle, but those of four numbers in two cycles if they are the same for
-all lanes and in four if not, which makes 2,410, or 132 x 1.755 GHz / 2,410 = 96 million a second on an H200.
+What limits the speed, counted for `copy`, M 32, R 4, T 18, MLP 32-32, batch 32, blocks of 16 warps (one block per
+multiprocessor: 128 registers per thread, 220 KiB of shared memory). An example-step of the first launch has 1,400
+loads, stores and exchanges of a warp. A multiprocessor does one per cycle; those of four numbers take two cycles if
+they are the same for all lanes, otherwise four. This makes 2,410 cycles, or 132 x 1.755 GHz / 2,410 = 96 million
+example-steps per second on an H200.
 
-With four warps a scheduler little hides a wait for main memory, so what a step needs of the records is loaded at once,
-before a sync: neither LLVM nor the driver's compiler moves a load across it.
+A scheduler has only four warps, too few to hide a wait for main memory. Everything that a step needs of the records is
+therefore loaded at once, before a sync: neither LLVM nor the driver's compiler moves a load across it.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ PROCESSOR = "sm_90"
 
 
 def run_example(frame: Frame) -> None:
-    """The second part: this warp's example, if it has one."""
+    """The second part of the first launch: this warp's example, if it has one."""
     code, shape = frame.code, frame.shape
     with code.at.if_then(code.at.icmp_signed("<", frame.example, code.index(shape.batch))):
         episode = Episode(frame)
@@ -50,7 +51,7 @@ def run_example(frame: Frame) -> None:
 
 @dataclass(frozen=True)
 class Launch:
-    """A grid of members x blocks, each of some warps that run the parts one after the other."""
+    """A grid of members x blocks. The warps of a block run the parts one after the other."""
 
     entry: str
     parts: tuple[Callable[[Frame], None], ...]
@@ -61,7 +62,7 @@ class Launch:
 
 
 def launches(shape: WarpShape) -> list[Launch]:
-    """One after the other."""
+    """The launches of a kernel, in order."""
     first = Launch(ENTRY, (load_weights, run_example), shape.blocks, shape.warps, shape.shared_bytes)
     if not shape.gradient:
         return [first]

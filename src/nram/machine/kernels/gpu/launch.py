@@ -28,12 +28,12 @@ class DeviceFunction:
 
     address: int  # the driver's handle
     registers: int  # of a thread
-    local_bytes: int  # of a thread: what did not fit into its registers
+    local_bytes: int  # of a thread: for values that did not fit into its registers
 
 
 @cache
 def driver() -> Any:
-    """NVIDIA's driver, started."""
+    """NVIDIA's driver, initialised."""
     try:
         library = ctypes.CDLL("libcuda.so.1")
     except OSError as error:
@@ -52,7 +52,7 @@ def _check(library: Any, status: int, what: str) -> None:
 
 @cache
 def compiled_on_device(shape: WarpShape) -> list[DeviceFunction]:
-    """The functions of all launches in the context that JAX uses too, that of the first GPU."""
+    """The functions of all launches, in the context that JAX uses too: that of the first GPU."""
     cuda = driver()
     device, context, former = ctypes.c_int(), ctypes.c_void_p(), ctypes.c_void_p()
     _check(cuda, cuda.cuDeviceGet(ctypes.byref(device), 0), "find a GPU")

@@ -1,8 +1,8 @@
-"""The controllers, forwards and backwards, a warp an example: lanes are outputs, inputs are read by all lanes.
+"""The controllers, forwards and backwards, with one warp per example: lanes are outputs, all lanes read the inputs.
 
-Going forwards a lane reads the weights of its own outputs, several at once where they are many. Going backwards it
-takes every fourth input and an eighth of the outputs, and reads four weights at once. The output layer's results are
-the wires as they lie in shared memory, and their gradients are read there.
+In the forward pass a lane reads the weights of its own outputs, several at once where there are many. In the backward
+pass it takes every fourth input and an eighth of the outputs, and reads four weights at once. The results of the output
+layer are the wires' logits. They go to where the wires lie in shared memory, and their gradients are read from there.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from nram.machine.kernels.gpu.arrangement import GROUP, QUAD
 from nram.machine.kernels.gpu.shape import LANES, Layer, WarpShape
 from nram.machine.kernels.gpu.warps import Columns, Warps
 
-TILES = 12  # of 32 outputs whose sums are held in registers at the same time
+TILES = 12  # tiles of 32 outputs whose sums are in registers at the same time
 
 
 class Network:
@@ -47,7 +47,7 @@ class Network:
         return self._next_state(record) if shape.states else state
 
     def _second(self, rows: list[Value], state: list[Value], record: Value) -> tuple[list[Value], list[Value]]:
-        """The layer before the output: its results, and the state after it."""
+        """The second layer: its results, and the state after it."""
         layer = self.shape.layers[1]
         self._keep(rows, record, layer.x)
         self.code.publish(rows, self.x)
@@ -94,9 +94,9 @@ class Network:
         return results
 
     def _output(self) -> None:
-        """The output layer, whose results go to the wires: a lane has up to four columns in a row."""
+        """The output layer; its results go to the wires. A lane has up to four neighbouring columns."""
         code, layer = self.code, self.shape.layers[2]
-        widths: list[int] = []  # in rows of 32 columns; the last row is on its own, since it may not be full
+        widths: list[int] = []  # in rows of 32 columns; the last row is separate because it may not be full
         while (left := layer.output_tiles - 1 - sum(widths)) > 0:
             widths.append(next(width for width in (4, 2, 1) if width <= left))
         widths.append(1)
@@ -139,7 +139,7 @@ class Network:
             own, results = results[:width], results[width:]
             if width == 1:
                 there = code.at.icmp_signed("<", column, code.whole(layer.outputs))
-                own = [code.choose(there, own[0], code.nothing)]  # what follows stays 0 in the backward pass too
+                own = [code.choose(there, own[0], code.nothing)]  # the padding stays 0 in the backward pass too
             code.store_some(own, self.wires, column)
 
     # Backwards
@@ -153,8 +153,8 @@ class Network:
     def backward(
         self, to_registers: list[Columns], to_halt: Value, to_state: list[Value], record: Value, kept: list[Value]
     ) -> tuple[list[Columns], list[Value]]:
-        """From the gradients among the wires to all others, kept in the record; those of the flags are added to the
-        registers'."""
+        """From the gradients of the wires to all others, which the record keeps. The gradients of the flags are added to
+        those of the registers."""
         code, shape = self.code, self.shape
         code.store_uniform(to_halt, self.wires, shape.arrangement.end)
         if shape.states:
@@ -177,13 +177,13 @@ class Network:
     def _second_back(
         self, rows: list[Value], to_state: list[Value], record: Value, kept: list[Value]
     ) -> tuple[list[Value], list[Value]]:
-        """From the gradient of its results to that of the first layer's, before they were rectified."""
+        """From the gradient of the second layer's results to that of the first layer's, before the ReLU."""
         second = self.shape.layers[1]
         rows = self._layer_back(second, self._rectified_back(rows, kept[second.input_tiles :]), record)
         return self._rectified_back(rows, kept), to_state
 
     def _rectified_back(self, rows: list[Value], results: list[Value]) -> list[Value]:
-        """The gradient where the result was above 0, which it is nowhere in the padding."""
+        """The gradient where the result was above 0. In the padding it never is."""
         code = self.code
         return [
             code.choose(code.above(own, code.nothing), row, code.nothing)
@@ -191,7 +191,7 @@ class Network:
         ]
 
     def _layer_back(self, layer: Layer, rows: list[Value], record: Value) -> list[Value]:
-        """Keep the gradient of a layer's outputs; returns that of its inputs."""
+        """Store the gradient of a layer's outputs in the record; returns that of its inputs."""
         self.code.store_columns(rows, record, layer.gradient)
         self.code.publish(rows, self.x)
         return self._product_back(layer, self.x)
@@ -203,10 +203,11 @@ class Network:
         code.store(code.sub(weighted, code.mul(state, mean)), self.wires, shape.arrangement.state_place)
 
     def _product_back(self, layer: Layer, gradients: Value) -> list[Value]:
-        """x's gradient in rows of lanes, from that of the output in shared memory.
+        """x's gradient in rows of lanes, from the gradient of the output in shared memory.
 
-        Lane l has the inputs l % 4, l % 4 + 4, ... and four of 32 outputs, which of them by l // 4, moved on by l % 4
-        so that eight lanes in a row read from different banks."""
+        Lane l has the inputs l % 4, l % 4 + 4, ... and four of 32 outputs. l // 4 says which four, shifted by l % 4 so
+        that eight neighbouring lanes read from different banks.
+        """
         code = self.code
         weight = code.place(self.weights, layer.weight)
         first = code.at.and_(code.lane, code.whole(QUAD - 1))

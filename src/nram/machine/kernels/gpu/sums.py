@@ -1,9 +1,9 @@
-"""What the warps of a block do together: the member's weights into shared memory. And what a launch of its own does:
-the gradients of the weights.
+"""Before the episodes: the member's weights are copied into shared memory. After them, in a launch of its own: the
+gradients of the weights are summed.
 
 The gradient of a layer's weights is a sum over examples and steps of x[k] g[j], which the records hold. A warp takes a
-tile of a layer's inputs and outputs, a lane four of those and eight of these, and goes through all steps of all
-examples of a part of the batch in their order: the sums stay in registers and are always added in the same order.
+tile of a layer's inputs and outputs, of which each lane has four inputs and eight outputs. It goes through all steps of
+all examples of a part of the batch. The sums stay in registers, and their terms are always added in the same order.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from nram.machine.kernels.gpu.arrangement import QUAD
 from nram.machine.kernels.gpu.frame import Frame
 from nram.machine.kernels.gpu.shape import LANES, Layer, WarpShape
 
-AT_ONCE = (6, 5, 4)  # steps whose records are read at the same time: what divides the longest episode best
+AT_ONCE = (6, 5, 4)  # steps whose records are read at the same time: the one that divides the longest episode best
 SUMMING_WARPS = 4  # of a block
-OWN_OUTPUTS = 2 * QUAD  # of a lane
+LANE_OUTPUTS = 2 * QUAD  # of a lane
 
 
 # Before
 
 
 def load_weights(frame: Frame) -> None:
-    """Copy a share of the weights; what pads them is set to 0."""
+    """Copy this warp's share of the weights; their padding is set to 0."""
     code, shape = frame.code, frame.shape
     for number, layer in enumerate(shape.layers):
         weight, bias = frame.buffers[f"parameter{2 * number}"], frame.buffers[f"parameter{2 * number + 1}"]
@@ -65,7 +65,7 @@ def load_weights(frame: Frame) -> None:
 
 
 def _given(frame: Frame, layer: Layer, column: Value) -> tuple[Value, Value]:
-    """Which of the outputs given stands in a column, and whether one does."""
+    """The controller's output that belongs in a column, and whether there is one."""
     code = frame.code
     if layer.outputs == layer.given:
         return column, code.at.icmp_signed("<", column, code.whole(layer.outputs))
@@ -75,7 +75,7 @@ def _given(frame: Frame, layer: Layer, column: Value) -> tuple[Value, Value]:
 
 
 def _shared_out(frame: Frame, count: int, body: Callable[[Value, list[Value]], list[Value]]) -> None:
-    """`body(number, [])` for the numbers below `count` that are this warp's."""
+    """`body(index, [])` for the indices below `count` that are this warp's."""
     code = frame.code
     with code.at.if_then(code.at.icmp_signed("<", frame.warp, code.index(count))):
         code.repeat(code.index(count), body, first=frame.warp, step=frame.shape.warps)
@@ -86,13 +86,13 @@ def _shared_out(frame: Frame, count: int, body: Callable[[Value, list[Value]], l
 
 @dataclass(frozen=True)
 class Tiles:
-    """How a layer's weights are shared out."""
+    """How a layer's weights are divided among warps."""
 
     layer: Layer
 
     @property
     def input_lanes(self) -> int:
-        """Few where there are few inputs and many outputs."""
+        """Lanes along the inputs: few where there are few inputs and many outputs."""
         return 4 if self.layer.inputs <= 4 * QUAD and self.layer.outputs > LANES else 8
 
     @property
@@ -101,7 +101,7 @@ class Tiles:
 
     @property
     def outputs(self) -> int:
-        return LANES // self.input_lanes * OWN_OUTPUTS
+        return LANES // self.input_lanes * LANE_OUTPUTS
 
     @property
     def across(self) -> int:
@@ -113,12 +113,12 @@ class Tiles:
 
 
 def summing_blocks(shape: WarpShape) -> int:
-    """Of a part of a batch."""
+    """The blocks that sum the gradients of one part of a batch."""
     return -(-sum(Tiles(layer).count for layer in shape.layers) // SUMMING_WARPS)
 
 
 def store_gradients(frame: Frame) -> None:
-    """The gradients of the weights, of which this warp has a tile for a part of the batch."""
+    """Sum the gradients of the weights: this warp has one tile, for one part of the batch."""
     code = frame.code
     blocks = code.index(summing_blocks(frame.shape))
     part, block = code.at.udiv(frame.block, blocks), code.at.urem(frame.block, blocks)
@@ -136,11 +136,11 @@ def _tile(frame: Frame, number: int, tiles: Tiles, tile: Value, part: Value) -> 
     code, layer = frame.code, tiles.layer
     start = code.at.mul(code.at.urem(tile, code.index(tiles.across)), code.index(tiles.inputs))
     column = code.at.mul(code.at.udiv(tile, code.index(tiles.across)), code.index(tiles.outputs))
-    own_inputs = code.at.mul(code.at.and_(code.lane, code.whole(tiles.input_lanes - 1)), code.whole(QUAD))
-    own_outputs = code.at.mul(code.at.lshr(code.lane, code.whole(tiles.input_lanes.bit_length() - 1)), code.whole(QUAD))
-    inputs = code.at.add(own_inputs, code.spread(start))
+    lane_inputs = code.at.mul(code.at.and_(code.lane, code.whole(tiles.input_lanes - 1)), code.whole(QUAD))
+    lane_outputs = code.at.mul(code.at.lshr(code.lane, code.whole(tiles.input_lanes.bit_length() - 1)), code.whole(QUAD))
+    inputs = code.at.add(lane_inputs, code.spread(start))
     halves, rows = range(0, tiles.outputs, tiles.outputs // 2), range(0, tiles.outputs, LANES)
-    outputs = [code.at.add(own_outputs, code.spread(code.at.add(column, code.index(half)))) for half in halves]
+    outputs = [code.at.add(lane_outputs, code.spread(code.at.add(column, code.index(half)))) for half in halves]
     single = [code.at.add(code.lane, code.spread(code.at.add(column, code.index(row)))) for row in rows]
     sums = _sums(frame, layer, part, inputs, outputs, single)
 
@@ -152,7 +152,7 @@ def _tile(frame: Frame, number: int, tiles: Tiles, tile: Value, part: Value) -> 
         row = code.at.add(inputs, code.whole(k))
         exists = code.at.icmp_signed("<", row, code.whole(layer.inputs))
         begin = code.at.add(begins[0], code.at.mul(row, code.whole(layer.given)))
-        for total, (place, there) in zip(sums[k * OWN_OUTPUTS :], places, strict=False):
+        for total, (place, there) in zip(sums[k * LANE_OUTPUTS :], places, strict=False):
             code.store_each(total, frame.buffers[names[0]], code.at.add(begin, place), code.at.and_(exists, there))
     once = code.at.icmp_signed("==", code.spread(start), code.whole(0))
     for total, own in zip(sums[-len(single) :], single, strict=True):
@@ -163,7 +163,7 @@ def _tile(frame: Frame, number: int, tiles: Tiles, tile: Value, part: Value) -> 
 def _sums(
     frame: Frame, layer: Layer, part: Value, inputs: Value, outputs: list[Value], single: list[Value]
 ) -> list[Value]:
-    """Of x[k] g[j] for every lane's own inputs and outputs, then of g for single outputs."""
+    """The sums of x[k] g[j] for the inputs and outputs of every lane, then those of g for single outputs (the biases)."""
     code, shape = frame.code, frame.shape
     most, at_once = -(-shape.batch // shape.parts), min(AT_ONCE, key=lambda count: -shape.steps % count)
     first = code.at.mul(part, code.index(most))
@@ -194,4 +194,4 @@ def _sums(
 
         return code.repeat(steps, some, held, step=at_once)
 
-    return code.repeat(examples, example, [code.nothing] * (QUAD * OWN_OUTPUTS + len(single)))
+    return code.repeat(examples, example, [code.nothing] * (QUAD * LANE_OUTPUTS + len(single)))

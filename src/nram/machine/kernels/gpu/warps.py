@@ -103,7 +103,7 @@ class Warps(Code, ABC):
     # Lanes
 
     def before(self, count: int | Value, column: int = 0) -> Value:
-        """Which lanes of a column have a place below `count`."""
+        """Which lanes of a column hold a value below `count`."""
         bound = self.whole(count - column * LANES) if isinstance(count, int) else self.spread(count)
         return self.at.icmp_signed("<", self.lane, bound)
 
@@ -111,13 +111,13 @@ class Warps(Code, ABC):
         return self.at.icmp_signed("==", self.lane, self.whole(lane))
 
     def part(self, value: Value, count: int, column: int = 0) -> Value:
-        """The same, and 0 in all places from `count` on."""
+        """The same, with 0 for all values from `count` on."""
         if count >= (column + 1) * LANES:
             return value
         return self.choose(self.before(count, column), value, self.number(0.0))
 
     def certain(self, place: int, columns: int) -> Columns:
-        """1 at this place, 0 elsewhere."""
+        """Certainly this value: 1 there, 0 elsewhere."""
         one, nothing = self.number(1.0), self.number(0.0)
         return [
             self.choose(self.only(place % LANES), one, nothing) if place // LANES == column else nothing
@@ -127,17 +127,17 @@ class Warps(Code, ABC):
     # Exchanges between lanes
 
     def swapped(self, value: Value, distance: int) -> Value:
-        """What the lane holds whose number differs in this bit."""
+        """The value of the lane whose index differs in this bit."""
         return self.permuted([value], self.at.xor(self.lane, self.whole(distance)))
 
     def with_lower(self, value: Value, distance: int) -> Value:
-        """The sum with what the lane holds that is so much lower, if there is one."""
+        """The sum with the value of the lane `distance` below, if there is one."""
         lower = self.permuted([value], self.at.sub(self.lane, self.whole(distance)))
         there = self.at.icmp_signed(">=", self.lane, self.whole(distance))
         return self.choose(there, self.add(value, lower), value)
 
     def pick(self, columns: Columns, place: int) -> Value:
-        """One number of the columns, in every lane."""
+        """The number of one value, in every lane."""
         return self.permuted([columns[place // LANES]], self.whole(place % LANES))
 
     def total(self, columns: Columns) -> Value:
@@ -152,7 +152,7 @@ class Warps(Code, ABC):
         return self.largest(columns)
 
     def first_lane(self, conditions: list[Value], otherwise: int) -> Value:
-        """The first place whose condition holds, in every lane."""
+        """The first value whose condition holds, in every lane."""
         places = []
         for number, condition in enumerate(conditions):
             place = self.at.add(self.lane, self.whole(number * LANES))
@@ -168,7 +168,7 @@ class Warps(Code, ABC):
         return result
 
     def prefix(self, columns: Columns) -> Columns:
-        """At every place the sum of the numbers up to it."""
+        """Prefix sums: at every value the sum of the numbers up to it."""
         results = []
         for column in columns:
             for bit in range(LANES.bit_length() - 1):
@@ -199,9 +199,10 @@ class Warps(Code, ABC):
         return results
 
     def lane_sums(self, warps: list[Value], distance: int = 1) -> Value:
-        """Lane i: the sum over the lanes of warp number i; at most 32 of them. An exchange per warp instead of five.
+        """Lane i: the sum over the lanes of warp i. There are at most 32 warps. One exchange per warp instead of five.
 
-        With a distance d, a power of 2: of warp number i // d, over the lanes whose number has the same rest by d."""
+        With a distance d, a power of 2: lane i has the sum of warp i // d over the lanes that equal i modulo d.
+        """
         rows: list[Value | None] = [*warps, *[None] * (LANES // distance - len(warps))]
         nothing = self.number(0.0)
         while len(rows) > 1:
@@ -243,7 +244,7 @@ class Warps(Code, ABC):
             self.store(column, begin, number * LANES)
 
     def store_first(self, count: int, columns: Columns, pointer: Value, offset: int = 0) -> None:
-        """The first numbers of a row."""
+        """Store the first `count` numbers of a row."""
         for number, column in enumerate(columns):
             left, start = count - number * LANES, offset + number * LANES
             if left >= LANES:
@@ -252,7 +253,7 @@ class Warps(Code, ABC):
                 self.store_each(column, pointer, self.at.add(self.lane, self.whole(start)), self.before(left))
 
     def publish(self, columns: Columns, pointer: Value, offset: Value | int = 0) -> None:
-        """Store a row for other lanes to read, once they are done with what stood there."""
+        """Store a row for other lanes to read, after they have read what stood there."""
         self.sync()
         self.store_columns(columns, pointer, offset)
         self.sync()
