@@ -1,6 +1,6 @@
 """The kernel for NVIDIA GPUs: one warp per example.
 
-shape.py        how a GPU runs a specification, and where everything is stored; arrangement.py how the wires lie in memory
+shape.py        how a GPU runs a specification, and where everything is stored; arrangement.py where the wires are
 warps.py        code on warps of numbers; device.py implements it for a GPU
 fuzzy.py        modules; wires.py softmaxes and mixing; networks.py and cells.py controllers
 frame.py        where a warp finds things; episode.py, forward.py and backward.py run an example through its steps

@@ -153,8 +153,8 @@ class Network:
     def backward(
         self, to_registers: list[Columns], to_halt: Value, to_state: list[Value], record: Value, kept: list[Value]
     ) -> tuple[list[Columns], list[Value]]:
-        """From the gradients of the wires to all others, which the record keeps. The gradients of the flags are added to
-        those of the registers."""
+        """From the gradients of the wires to all others, which the record keeps. Those of the flags are added to those
+        of the registers."""
         code, shape = self.code, self.shape
         code.store_uniform(to_halt, self.wires, shape.arrangement.end)
         if shape.states:

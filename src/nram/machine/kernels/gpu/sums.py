@@ -137,7 +137,9 @@ def _tile(frame: Frame, number: int, tiles: Tiles, tile: Value, part: Value) -> 
     start = code.at.mul(code.at.urem(tile, code.index(tiles.across)), code.index(tiles.inputs))
     column = code.at.mul(code.at.udiv(tile, code.index(tiles.across)), code.index(tiles.outputs))
     lane_inputs = code.at.mul(code.at.and_(code.lane, code.whole(tiles.input_lanes - 1)), code.whole(QUAD))
-    lane_outputs = code.at.mul(code.at.lshr(code.lane, code.whole(tiles.input_lanes.bit_length() - 1)), code.whole(QUAD))
+    lane_outputs = code.at.mul(
+        code.at.lshr(code.lane, code.whole(tiles.input_lanes.bit_length() - 1)), code.whole(QUAD)
+    )
     inputs = code.at.add(lane_inputs, code.spread(start))
     halves, rows = range(0, tiles.outputs, tiles.outputs // 2), range(0, tiles.outputs, LANES)
     outputs = [code.at.add(lane_outputs, code.spread(code.at.add(column, code.index(half)))) for half in halves]
@@ -163,7 +165,7 @@ def _tile(frame: Frame, number: int, tiles: Tiles, tile: Value, part: Value) -> 
 def _sums(
     frame: Frame, layer: Layer, part: Value, inputs: Value, outputs: list[Value], single: list[Value]
 ) -> list[Value]:
-    """The sums of x[k] g[j] for the inputs and outputs of every lane, then those of g for single outputs (the biases)."""
+    """The sums of x[k] g[j] for the inputs and outputs of every lane, then those of g for the biases."""
     code, shape = frame.code, frame.shape
     most, at_once = -(-shape.batch // shape.parts), min(AT_ONCE, key=lambda count: -shape.steps % count)
     first = code.at.mul(part, code.index(most))
