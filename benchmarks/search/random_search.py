@@ -20,7 +20,7 @@ from nram.extensions import get_task
 from nram.programs.ir import MODULES, Constant, Operation, Output, Program, Register, Row, Value
 from nram.programs.simplify import simplify
 from nram.programs.text import table_to_text
-from nram.search.for_task import find_counterexamples
+from nram.search.counterexamples import find_counterexamples
 from nram.search.instances import Pool, task_pool
 from nram.search.structure import Structure
 from nram.tasks.base import Task

@@ -27,8 +27,8 @@ from random_search import draw
 from z3_synthesis import synthesise
 
 from nram.extensions import get_task
+from nram.search.counterexamples import find_counterexamples
 from nram.search.engine import Search
-from nram.search.for_task import find_counterexamples
 from nram.search.instances import task_pool
 from nram.search.schedule import STRUCTURES
 from nram.search.structure import Structure

@@ -16,11 +16,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from nram import find_program
 from nram.extensions import get_task, task_names
 from nram.programs import Program, read_program
 from nram.programs.execute import execute
 from nram.programs.files import save_program
-from nram.search import find_program
 from nram.search.instances import exact
 from nram.tasks.base import Task
 
@@ -56,7 +56,7 @@ def main() -> None:
 def attempt(arguments: argparse.Namespace, name: str, seed: int) -> dict[str, Any]:
     task = get_task(name)
     file = arguments.folder / f"{name}-{seed}.nram"
-    outcome = find_program(task, seconds=arguments.budget, seed=seed, workers=arguments.workers)
+    outcome = find_program(task, budget=arguments.budget, seed=seed, workers=arguments.workers)
     result: dict[str, Any] = {
         "task": name,
         "seed": seed,

@@ -8,33 +8,33 @@ from __future__ import annotations
 import json
 import operator
 import os
-import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from nram.errors import UsageError
-from nram.extensions import get_task, select_modules
+from nram.extensions import get_task
 from nram.files import write_atomically
+from nram.learning.job import Learned, LearningJob
+from nram.learning.job import Method as LearningMethod
 from nram.modules import Module
-from nram.programs.ir import CONSTANTS, Program
+from nram.programs.ir import Program
+from nram.search.job import SearchJob, Space
 from nram.tasks.base import Instance, Task
+from nram.tasks.example_files import read_examples
 from nram.training.callbacks import Report as TrainingReport
 from nram.training.callbacks import TrainingCallbacks
 from nram.training.job import TrainingJob
 from nram.training.run_folder import RunFolder
 
 if TYPE_CHECKING:
-    from nram.learning.learner import Learned
-    from nram.learning.learner import Method as LearningMethod
     from nram.pictures.trace_records import Trace
     from nram.programs.extract.from_run import Form as ExtractedForm
     from nram.programs.native.aot import Files
     from nram.programs.native.aot import Form as CompiledForm
     from nram.search.engine import Outcome
-    from nram.search.structure import Structure
 
 PathLike: TypeAlias = str | os.PathLike[str]
 Example: TypeAlias = Instance | Mapping[str, Any] | tuple[Iterable[int], Iterable[int]]
@@ -68,9 +68,6 @@ def find_program(
     The outcome has `program`, which is None if none was found, the nearest to it as `best`, and `seconds`. A program
     for a task was right on fresh instances, larger ones among them. `nram.verify` says more of it.
     """
-    from nram.search import find_program as search
-    from nram.search.for_task import source_of
-
     if seconds is not None:
         warnings.warn(
             "find_program(seconds=...) is now budget=...: the old name goes in nram 0.3", DeprecationWarning, 2
@@ -82,70 +79,8 @@ def find_program(
     for name, number in numbers.items():
         if number is not None and number < 1:
             raise UsageError(f"{name} is {number}: give 1 or more, or leave it out")
-    given = os.fspath(source) if isinstance(source, os.PathLike) else source
-    task, _ = source_of(given, seed)
-    outcome = search(
-        given if task is None else task,
-        seconds=budget,
-        seed=seed,
-        workers=workers,
-        structures=_structures(registers, repeats, states, modules),
-        start=start,
-    )
-    name = task.name if task is not None else Path(given).stem if isinstance(given, str) else "found"
-
-    def with_card(program: Program | None) -> Program | None:
-        return program and replace(
-            program,
-            name=name,
-            task=None if task is None else task.name,
-            origin="searched" if start is None else "repaired",
-            limit=None if task is None else task.step_limit,
-            made=(
-                ("seed", str(seed)),
-                ("structure", str(outcome.structure)),
-                ("candidates", str(outcome.state.candidates)),
-                ("date", time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())),
-            ),
-        )
-
-    return replace(outcome, program=with_card(outcome.program), best=with_card(outcome.best))
-
-
-def _structures(
-    registers: int | None, repeats: int | None, states: int | None, modules: Sequence[str | Module] | None
-) -> list[Structure] | None:
-    """What to look at; None: the usual."""
-    from nram.search.schedule import CHAINS_OF_ONE_STRUCTURE, STRUCTURES
-    from nram.search.structure import Structure
-
-    usual = (registers, repeats, states) == (None, None, None)
-    if usual and modules is None:
-        return None
-    structure = Structure(
-        3 if registers is None else registers, 1 if repeats is None else repeats, 1 if states is None else states
-    )
-    chosen = STRUCTURES if usual else (structure,) * CHAINS_OF_ONE_STRUCTURE
-    if modules is None:
-        return list(chosen)
-    names = tuple(module.name for module in select_modules(_name_of(module) for module in modules))
-    if all(name in CONSTANTS for name in names):
-        raise UsageError("the modules are constants alone, which are always there: add others")
-    return [replace(structure, modules=names) for structure in chosen]
-
-
-def _name_of(module: str | Module) -> str:
-    """What the module is known by, if that is this one: a program names its modules and does not hold them."""
-    from nram.extensions import find_module
-
-    if not isinstance(module, Module):
-        return module
-    if find_module(module.name) is not module:
-        raise UsageError(
-            f"the module {module.name!r} is not the one known by this name, and a program names its modules: make it "
-            "known first, under a name of its own, and give what nram.register_module(module) returns"
-        )
-    return module.name
+    job = SearchJob.open(source, Space(registers, repeats, states, modules), seed=seed, start=start)
+    return job.run(budget, workers=workers)
 
 
 # ---- a file of examples
@@ -169,11 +104,6 @@ def learn(
     The result prints as a report. It has `found`, true only if `program` is exact on every example, those held out
     included, and `judgement`.
     """
-    from nram.learning.examples import read_examples
-    from nram.learning.learner import Request
-    from nram.learning.learner import learn as learn_request
-    from nram.learning.watch import Watch
-
     if not budget > 0:
         raise UsageError(f"budget is {budget:g}, which leaves no time: give seconds above 0")
     if isinstance(examples, str | os.PathLike):
@@ -182,10 +112,10 @@ def learn(
     else:
         folder = Path("learned", "examples") if out is None else Path(out)
         file = _written(examples, folder / "examples.jsonl")
-    request = Request(
+    job = LearningJob(
         read_examples(file), folder, budget=budget, seed=seed, method=method, workers=workers, resume=resume
     )
-    return learn_request(request, Watch())
+    return job.run()
 
 
 def _written(examples: Iterable[Example], file: Path) -> Path:

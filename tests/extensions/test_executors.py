@@ -30,8 +30,8 @@ from nram.programs.native.aot import compile_program
 from nram.programs.native.jit import CompiledProgram
 from nram.programs.simplify import simplify
 from nram.programs.verify import verify
+from nram.search.counterexamples import find_counterexamples
 from nram.search.engine import Search
-from nram.search.for_task import find_counterexamples
 from nram.search.instances import Pool, task_pool
 from nram.search.kernel import judge
 from nram.search.look_up import have_tables

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 import pytest
 
+from nram import learn
 from nram.cli import main
-from nram.learning import learn_file
-from nram.learning.examples import Example, read_examples
+from nram.learning.job import LearningJob
 from nram.learning.judgement import score_of
 from nram.programs import read_program
 from nram.programs.files import program_from
 from nram.tasks.base import Instance
+from nram.tasks.example_files import Example, read_examples
 
 
 def _last_element(folder: Path) -> Path:
@@ -113,9 +115,25 @@ def test_csv_and_jsonl_are_learned_to_the_same_program(learned, tmp_path: Path):
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     columns = [",".join(" ".join(map(str, row[key])) for key in ("input", "output")) for row in rows]
     (tmp_path / "last.csv").write_text("\n".join(["input,output", *columns]))
-    found = learn_file(tmp_path / "last.csv", tmp_path / "out", budget=120, method="search")
+    found = learn(tmp_path / "last.csv", tmp_path / "out", budget=120, method="search")
     assert found.found and found.program is not None
     assert found.program.states == read_program(out / "program.json").states
+
+
+def test_a_resumed_search_learns_what_an_undisturbed_one_learns(tmp_path: Path):
+    """It is stopped in the middle of a round, which is then searched again: nothing is counted twice."""
+    examples = read_examples(Path(__file__).parents[2] / "examples" / "files" / "shift_left.jsonl")
+    job = LearningJob(examples, tmp_path / "whole", budget=120, method="search", workers=1)
+    whole = job.run()
+    asked = iter(range(6))
+    job = replace(job, folder=tmp_path / "stopped", resume=True)
+    stopped = job.run(stopping=lambda: next(asked, None) is None)
+    assert stopped.interrupted and not stopped.found and (job.folder / "search.json").exists()
+    again = job.run()
+    assert whole.program is not None and again.program is not None and whole.search and again.search
+    assert (again.program.states, again.search.candidates) == (whole.program.states, whole.search.candidates)
+    assert stopped.search and 0 < stopped.search.candidates < whole.search.candidates
+    assert not (job.folder / "search.json").exists()
 
 
 def test_training_within_a_budget_ends_with_its_best_program_judged_on_the_examples_as_given(tmp_path: Path, capsys):

@@ -10,8 +10,8 @@ import jax
 import numpy as np
 import pytest
 
-from nram.learning.examples import Example, read_examples
 from nram.learning.task import CannotPad, training_task
+from nram.tasks.example_files import Example, read_examples
 
 
 def _examples(tmp_path: Path, rows: list[tuple[list[int], list[int]]]) -> tuple[Example, ...]:

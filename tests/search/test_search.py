@@ -9,17 +9,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nram import find_program
 from nram.errors import NramError, UsageError
 from nram.extensions import get_task
 from nram.programs import interpret, read_program
-from nram.search import engine, find_program
+from nram.search import engine
+from nram.search.callbacks import SearchCallbacks
+from nram.search.counterexamples import find_counterexamples
 from nram.search.engine import Search, SearchState
-from nram.search.for_task import find_counterexamples
-from nram.search.instances import Pool, read_examples, task_pool
+from nram.search.instances import Pool, task_pool
 from nram.search.schedule import STRUCTURES, begins_anew, round_of_chains
 from nram.search.state import Question, load_state, save_state
 from nram.search.structure import Structure
 from nram.tasks.base import Instance
+from nram.tasks.example_files import read_examples
 
 ACCESS = get_task("access")
 SMALL = (Structure(2), Structure(3))
@@ -41,10 +44,16 @@ def test_access_is_found_short_and_right():
 def test_who_waits_for_machine_code_is_told_before_the_search_begins(monkeypatch):
     monkeypatch.setattr(engine, "SILENT_SECONDS", 0.0)
     told: list[str] = []
+
+    class Listening(SearchCallbacks):
+        def note(self, text):
+            told.append(text)
+
+        def report(self, report):
+            told.append("report")
+
     structure = Structure(2, modules=("READ", "INC", "DEC", "WRITE"))  # of no other test: its code is not there yet
-    _search(structures=(structure,), most_candidates=1).run(
-        on_report=lambda _: told.append("report"), on_note=told.append
-    )
+    _search(structures=(structure,), most_candidates=1).run(Listening())
     assert told[0] == "compiling the search (once)" and told.count("compiling the search (once)") == 1
 
 

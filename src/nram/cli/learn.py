@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from nram.cli.arguments import add_device, jax_seed, positive
 from nram.cli.interruption import interruptible
 from nram.cli.output import print_json
+from nram.cli.progress import TrainingDisplay
+from nram.cli.search import SearchProgress
 from nram.errors import UsageError
-
-if TYPE_CHECKING:
-    from nram.learning.judgement import Judgement
-    from nram.limits import StepLimit
+from nram.learning.callbacks import LearningCallbacks
+from nram.learning.job import METHODS, LearningJob
+from nram.learning.judgement import Judgement
+from nram.learning.report import to_json, to_text
+from nram.limits import StepLimit
+from nram.programs.text import limit_from_text
+from nram.tasks.example_files import read_examples
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, metavar="DIR", help="default: learned/NAME, by the name of the file")
     parser.add_argument(
         "--method",
-        choices=("search", "train", "both"),
+        choices=METHODS,
         default="both",
         help="both: search for two thirds of the budget, then, if nothing is found, train (default)",
     )
@@ -51,8 +54,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _limit(text: str) -> StepLimit:
-    from nram.programs.text import limit_from_text
-
     limit = limit_from_text(text.replace(" ", ""))
     if limit is None or limit(1) < 1:
         raise argparse.ArgumentTypeError(f"'{text}' is no step limit: write it as 3n+10 or 40")
@@ -60,16 +61,9 @@ def _limit(text: str) -> StepLimit:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from nram.cli.progress import TrainingDisplay
-    from nram.cli.search import SearchProgress
-    from nram.learning.examples import read_examples
-    from nram.learning.learner import Request, learn
-    from nram.learning.report import to_json, to_text
-    from nram.learning.watch import Watch
-
     if not arguments.budget > 0:
         raise UsageError(f"--budget {arguments.budget:g} leaves no time: give seconds above 0")
-    request = Request(
+    job = LearningJob(
         read_examples(arguments.examples),
         arguments.out or Path("learned") / arguments.examples.stem,
         budget=arguments.budget,
@@ -80,22 +74,14 @@ def run(arguments: argparse.Namespace) -> int:
         device=arguments.device,
         resume=arguments.resume,
     )
-    with interruptible() as stopping, SearchProgress(request.name) as progress:
-        watch = Watch(
-            note=_note,
-            search_report=progress.report,
-            search_best=progress.best,
-            refused=_refused,
-            training=TrainingDisplay("learn"),
-            stopping=stopping,
-        )
-        learned = learn(request, watch)
+    with interruptible() as stopping, LearningProgress(job.name) as progress:
+        learned = job.run(progress, stopping)
     if arguments.json:
         print_json(to_json(learned))
     else:
         print(to_text(learned))
         if learned.program is not None:
-            out = request.folder
+            out = job.folder
             print(f"{out / 'program.json'} (also program.nram, program.svg and report.json)")
             if learned.found:
                 memory = " ".join(map(str, learned.parts.training[0].instance.input))
@@ -103,14 +89,14 @@ def run(arguments: argparse.Namespace) -> int:
     return 0 if learned.found else 1
 
 
-def _note(text: str) -> None:
-    over = "\r\033[K" if sys.stderr.isatty() else ""  # the line of the search
-    print(over + text, file=sys.stderr, flush=True)
+class LearningProgress(SearchProgress, LearningCallbacks):
+    """The progress of the search, of the training runs, and of what the held-out examples refuse."""
 
+    training = TrainingDisplay("learn")
 
-def _refused(judgement: Judgement) -> None:
-    held_out = judgement.held_out
-    _note(
-        f"a program fits every training example, but only {held_out.right} of the {held_out.examples} held out: the "
-        "search goes on"
-    )
+    def refused(self, judgement: Judgement) -> None:
+        held_out = judgement.held_out
+        self.note(
+            f"a program fits every training example, but only {held_out.right} of the {held_out.examples} held out: "
+            "the search goes on"
+        )

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
 import os
 import shlex
 import sys
-import time
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,14 +14,20 @@ from nram.cli.interruption import interruptible
 from nram.cli.output import print_json
 from nram.cli.program_argument import add_modules, load_modules, module_options
 from nram.errors import UsageError
+from nram.extensions.modules import split_names
 from nram.limits import wrong_cells
+from nram.programs.execute import execute
+from nram.programs.files import save_program, to_json
+from nram.programs.ir import Program
+from nram.programs.library import load_program
+from nram.programs.text import table_to_text
+from nram.programs.verify import verify
+from nram.search.callbacks import Best, Report, SearchCallbacks
+from nram.search.job import SearchJob, Space
+from nram.tasks.base import Task
 
 if TYPE_CHECKING:
-    from nram.programs import Program
-    from nram.search.engine import Best, Outcome, Report
-    from nram.search.instances import Pool
-    from nram.search.structure import Structure
-    from nram.tasks.base import Task
+    from nram.search.engine import Outcome
 
 PLAIN_SECONDS = 5  # between two lines in a pipe
 
@@ -67,134 +70,46 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from nram.programs.files import save_program
-    from nram.search.engine import Search
-    from nram.search.for_task import judge_of, source_of
-    from nram.search.state import Question, load_state, save_state
-
     load_modules(arguments)
     if arguments.budget <= 0:
         raise UsageError(f"--budget {arguments.budget:g} leaves no time: give seconds above 0")
-    task, pool = source_of(arguments.source, arguments.seed)
-    structures, start = _structures(arguments)
-    name = task.name if task is not None else Path(arguments.source).stem
-    out = arguments.out or Path(f"{name}.nram")
-    saved = out.with_name(out.name + ".search")
-    fingerprint, place = start or (None, None)
-    question = Question(arguments.source, arguments.seed, structures, fingerprint, _digest(arguments.source))
-    if not out.parent.is_dir():
-        raise UsageError(f"there is no folder {out.parent} for {out.name}: make it, or choose another --out")
-    if saved.exists() and not arguments.resume:
-        raise UsageError(f"{saved} holds a search already: go on with it by --resume, or choose another --out")
-    state = load_state(saved, question) if saved.exists() else None
-    search = Search(
-        pool,
-        judge_of(task, arguments.seed),
+    words = [] if arguments.candidates is None else ["--candidates", str(arguments.candidates)]
+    job = SearchJob.open(
+        arguments.source,
+        Space(
+            arguments.registers,
+            arguments.repeats,
+            arguments.states,
+            None if arguments.modules is None else split_names(arguments.modules),
+        ),
         seed=arguments.seed,
-        structures=structures,
-        start=place,
-        workers=arguments.workers or len(os.sched_getaffinity(0)),
-        seconds=arguments.budget,
-        most_candidates=arguments.candidates,
-        state=state,
+        start=None if arguments.start is None else load_program(arguments.start),
+        words=words if arguments.start is None else [*words, "--from", arguments.start],
     )
-    with interruptible() as stopping, SearchProgress(name) as progress:
-        outcome = search.run(
-            progress.report,
-            progress.best,
-            lambda state: save_state(saved, question, state),
-            stopping,
-            lambda note: print(note, file=sys.stderr, flush=True),
+    out = arguments.out or Path(f"{job.name}.nram")
+    job = job.saved_beside(out, arguments.resume)
+    with interruptible() as stopping, SearchProgress(job.name) as progress:
+        outcome = job.run(
+            arguments.budget,
+            workers=arguments.workers,
+            candidates=arguments.candidates,
+            callbacks=progress,
+            stopping=stopping,
         )
     program = outcome.program or outcome.best
     if program is None:
         print("nram search: stopped before there was anything to keep", file=sys.stderr)
         return 1
-    program = _with_card(arguments, program, task, name, outcome)
     save_program(program, out)
     if outcome.program is not None:
-        saved.unlink(missing_ok=True)
-        return _found(arguments, program, task, outcome, out)
-    save_state(saved, question, outcome.resumable)
-    return _not_found(arguments, program, pool.joined(outcome.state.counterexamples), outcome, out)
-
-
-# ---- what is asked for
-
-
-def _structures(arguments) -> tuple[tuple[Structure, ...], tuple | None]:
-    """The structures to look at, and the place to begin in a repair."""
-    from nram.extensions import select_modules
-    from nram.extensions.modules import split_names
-    from nram.modules import MODULE_NAMES
-    from nram.programs.ir import CONSTANTS
-    from nram.search.schedule import CHAINS_OF_ONE_STRUCTURE, STRUCTURES
-    from nram.search.structure import Structure, embed
-
-    if arguments.start is not None:
-        from nram.programs.library import load_program
-
-        program = load_program(arguments.start)
-        structure, genes = embed(program)
-        return (structure,) * CHAINS_OF_ONE_STRUCTURE, (program.fingerprint, (structure, genes))
-    modules = MODULE_NAMES
-    if arguments.modules is not None:
-        modules = tuple(module.name for module in select_modules(split_names(arguments.modules)))
-        if all(name in CONSTANTS for name in modules):
-            raise UsageError(f"--modules {arguments.modules} names constants alone, which are always there: add others")
-    given = (arguments.registers, arguments.repeats, arguments.states)
-    if given == (None, None, None):
-        return tuple(replace(structure, modules=modules) for structure in STRUCTURES), None
-    structure = Structure(arguments.registers or 3, arguments.repeats or 1, arguments.states or 1, modules)
-    return (structure,) * CHAINS_OF_ONE_STRUCTURE, None
-
-
-def _digest(source: str) -> str | None:
-    """Of the file, if it is one: a search does not go on with other examples."""
-    path = Path(source)
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:16] if path.is_file() else None
-
-
-def _words(arguments) -> list[str]:
-    """The command, as far as the result depends on it."""
-    words = ["nram", "search", arguments.source, "--seed", str(arguments.seed)]
-    for option in ("registers", "repeats", "states", "modules", "candidates"):
-        if getattr(arguments, option) is not None:
-            words += [f"--{option}", str(getattr(arguments, option))]
-    if arguments.start is not None:
-        words += ["--from", arguments.start]
-    return words
-
-
-def _with_card(arguments, program: Program, task: Task | None, name: str, outcome: Outcome) -> Program:
-    from nram.runtime import versions
-
-    made = (
-        ("command", shlex.join(_words(arguments))),
-        ("seed", str(arguments.seed)),
-        ("structure", str(outcome.structure)),
-        ("candidates", str(outcome.state.candidates)),
-        ("versions", ", ".join(f"{key} {value}" for key, value in versions().items())),
-        ("date", time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())),
-    )
-    return replace(
-        program,
-        name=name,
-        task=None if task is None else task.name,
-        origin="repaired" if arguments.start is not None else "searched",
-        limit=None if task is None else task.step_limit,
-        made=made,
-    )
+        return _found(arguments, program, job.task, outcome, out)
+    return _not_found(arguments, program, job, outcome, out)
 
 
 # ---- how it ends
 
 
 def _found(arguments, program: Program, task: Task | None, outcome: Outcome, out: Path) -> int:
-    from nram.programs.files import save_program, to_json
-    from nram.programs.text import table_to_text
-    from nram.programs.verify import verify
-
     report = None
     if task is not None and arguments.verify_budget > 0:
         print("verifying", file=sys.stderr, flush=True)
@@ -229,11 +144,8 @@ def _found(arguments, program: Program, task: Task | None, outcome: Outcome, out
     return 0 if right else 1
 
 
-def _not_found(arguments, program: Program, pool: Pool, outcome: Outcome, out: Path) -> int:
-    from nram.programs.execute import execute
-    from nram.programs.files import to_json
-    from nram.programs.text import table_to_text
-
+def _not_found(arguments, program: Program, job: SearchJob, outcome: Outcome, out: Path) -> int:
+    pool = job.pool.joined(outcome.state.counterexamples)
     wrong = []
     for instance in pool.instances:
         result = execute(program, instance.input, instance.steps)
@@ -263,7 +175,7 @@ def _not_found(arguments, program: Program, pool: Pool, outcome: Outcome, out: P
         words = (" ".join(map(str, cells)) for cells in (instance.input, instance.output, result.memory))
         for title, cells in zip(("input", "expected", "obtained"), words, strict=True):
             print(f"  {title:8} {cells}" + ("" if title != "obtained" or result.halted else "  (does not halt)"))
-    again = shlex.join([*_words(arguments), "--out", str(out), "--resume"])
+    again = shlex.join(["nram", *job.words, "--out", str(out), "--resume"])
     print(f"{out}\nGo on: {again} --budget SECONDS")
     return 1
 
@@ -271,7 +183,7 @@ def _not_found(arguments, program: Program, pool: Pool, outcome: Outcome, out: P
 # ---- while it runs
 
 
-class SearchProgress:
+class SearchProgress(SearchCallbacks):
     """One line that is written over on a terminal, a line now and then in a pipe, and a line for every program that is
     better than those before. On standard error."""
 
@@ -286,6 +198,9 @@ class SearchProgress:
     def __exit__(self, *exception):
         if self.live and self.last:
             print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+    def note(self, text: str) -> None:
+        print(("\r\033[K" if self.live else "") + text, file=sys.stderr, flush=True)
 
     def report(self, report: Report) -> None:
         if report.seconds - self.last < (0.2 if self.live else PLAIN_SECONDS):

@@ -1,24 +1,27 @@
-"""Learning by search. What is held out judges the programs that fit, and gives the search nothing of itself away."""
+"""Learning by search. Held-out examples test the programs that fit; the search never learns which one failed."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from random import Random
+from typing import TYPE_CHECKING
 
+from nram.learning.callbacks import LearningCallbacks
 from nram.learning.candidate import FOR_THE_INPUTS, Candidate, better
-from nram.learning.examples import Example
 from nram.learning.judgement import Judgement, judge, score_of
 from nram.learning.parts import Parts, by_size
-from nram.learning.watch import Watch
 from nram.programs.ir import Program
-from nram.search.engine import Search, SearchState
 from nram.search.instances import Pool
+from nram.search.job import SearchJob
 from nram.search.schedule import STRUCTURES
-from nram.search.state import Question, load_state, save_state
 from nram.tasks.base import Instance
+from nram.tasks.example_files import Example
 
-MOST_IN_POOL = 600  # as in the pool of a task, twice over; more only cost time, and join when they are wrong
+if TYPE_CHECKING:
+    from nram.learning.job import LearningJob
+
+MOST_IN_POOL = 600  # twice the pool of a task; more only cost time, and join when a program gets them wrong
 MOST_COUNTEREXAMPLES = 6
 
 
@@ -32,21 +35,13 @@ class SearchEnd:
 
 
 def learn_by_search(
-    parts: Parts,
-    digest: str,
-    saved: Path,
-    watch: Watch,
-    *,
-    seed: int,
-    seconds: float,
-    workers: int,
+    job: LearningJob, parts: Parts, seconds: float, callbacks: LearningCallbacks, stopping: Callable[[], bool]
 ) -> SearchEnd:
-    """Search until a program is exact on everything, or time is over. Goes on from `saved` if it exists."""
+    """Search until a program is exact on everything, or time is over. Goes on from the saved state if there is one."""
     best: Candidate | None = None
     refused = 0
-    question = Question(digest, seed, STRUCTURES)
 
-    def against(program: Program) -> list[Instance] | None:
+    def counterexamples(program: Program) -> list[Instance] | None:
         nonlocal best, refused
         training = score_of(program, parts.training)
         if not training.exact:
@@ -56,28 +51,22 @@ def learn_by_search(
         if judgement.exact:
             return []
         refused += 1
-        watch.refused(judgement)
+        callbacks.refused(judgement)
         return None
 
-    search = Search(
-        pool_of(parts.training, seed),
-        against,
-        seed=seed,
-        workers=workers,
-        seconds=seconds,
-        state=load_state(saved, question) if saved.exists() else None,
+    search = SearchJob(
+        name=job.name,
+        source="examples" if job.steps is None else f"examples {job.steps_in_words}",
+        pool=pool_of(parts.training, job.seed),
+        counterexamples=counterexamples,
+        structures=STRUCTURES,
+        seed=job.seed,
+        digest=job.file.digest,
+        saved=job.folder / "search.json",
     )
-
-    def save(state: SearchState) -> None:
-        save_state(saved, question, state)
-
-    outcome = search.run(watch.search_report, watch.search_best, save, watch.stopping, watch.note)
-    if outcome.program is None:
-        save(outcome.state)
-        if best is None and outcome.best is not None:
-            best = Candidate(outcome.best, judge(outcome.best, parts), ())
-    else:
-        saved.unlink(missing_ok=True)
+    outcome = search.run(seconds, workers=job.workers, callbacks=callbacks, stopping=stopping)
+    if best is None and outcome.best is not None:
+        best = Candidate(outcome.best, judge(outcome.best, parts), ())
     if best is not None:
         how = ("candidates", str(outcome.state.candidates)), ("simplified", FOR_THE_INPUTS)
         best = replace(best, how=how)

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nram.learning.candidate import FOR_THE_INPUTS, Candidate, better
 from nram.learning.judgement import judge
 from nram.learning.parts import Parts, by_size
 from nram.learning.task import training_task
-from nram.learning.watch import Watch
 from nram.limits import example_limits
 from nram.programs.extract.from_run import training_details
 from nram.programs.extract.table import extract_table
@@ -26,11 +24,14 @@ from nram.programs.simplify import simplify
 from nram.programs.simplify.specialise import visited_situations
 from nram.runtime import device_name, prepare_devices
 from nram.tasks.base import Task
-from nram.training.callbacks import Interrupted
+from nram.training.callbacks import Interrupted, TrainingCallbacks
 from nram.training.config import MachineConfig, StageConfig, TrainConfig
 from nram.training.job import TrainingJob
 from nram.training.member import wiring_of
 from nram.training.trainer import best_members
+
+if TYPE_CHECKING:
+    from nram.learning.job import LearningJob
 
 # Registers, repeats, and the steps a size: tried in turn, run after run.
 STRUCTURES = ((4, 1, 1), (6, 1, 1), (4, 2, 1), (6, 1, 2), (6, 2, 1))
@@ -50,36 +51,28 @@ class TrainingEnd:
 
 
 def learn_by_training(
-    parts: Parts,
-    name: str,
-    folder: Path,
-    device: str,
-    watch: Watch,
-    *,
-    seed: int,
-    seconds: float,
-    fixed_steps: bool,
-    words: list[str],
+    job: LearningJob, parts: Parts, seconds: float, callbacks: TrainingCallbacks, stopping: Callable[[], bool]
 ) -> TrainingEnd:
-    """Train in `folder`, a run after another, until a program is exact on everything. An unfinished run goes on."""
+    """Train one run after another until a program is exact on everything. An unfinished run goes on."""
     began = time.monotonic()
-    task = training_task(parts.training, name)
+    task = training_task(parts.training, job.name)
+    fixed_steps = job.steps is not None or all(example.own_steps for example in parts.training)
     best: Candidate | None = None
     runs = refused = 0
 
     def spent() -> bool:
-        return watch.stopping() or time.monotonic() - began > seconds
+        return stopping() or time.monotonic() - began > seconds
 
-    for index, config in enumerate(configurations(task, parts, seed, fixed_steps)):
-        job = TrainingJob.open(folder / str(index), config, words, resume=True)
-        if job.result is not None:  # its programs were scored before
+    for index, config in enumerate(configurations(task, parts, job.seed, fixed_steps)):
+        run = TrainingJob.open(job.folder / "training" / str(index), config, job.words, resume=True)
+        if run.result is not None:  # its programs were scored before
             continue
         if runs and (spent() or time.monotonic() - began > seconds - LEAST_SECONDS):
             break
         runs += 1
         with contextlib.suppress(Interrupted):  # time is over: the members so far are used
-            job.run(device, watch.training, spent)
-        for candidate in _candidates(job, device, parts, index):
+            run.run(job.device, callbacks, spent)
+        for candidate in _candidates(run, job.device, parts, index):
             best = better(best, candidate)
             refused += candidate.judgement.training.exact and not candidate.judgement.exact
         if best is not None and best.judgement.exact:

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nram.learning.examples import Example
 from nram.learning.parts import Parts
 from nram.limits import example_limits, wrong_cells
 from nram.programs.execute import execute
 from nram.programs.ir import Program
+from nram.tasks.example_files import Example
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from random import Random
 
 from nram.errors import UsageError
-from nram.learning.examples import Example
+from nram.tasks.example_files import Example
 
 LEAST_EXAMPLES = 5
 HELD_OUT = 0.2  # of all examples, at least

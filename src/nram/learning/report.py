@@ -6,30 +6,31 @@ import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from nram.learning.examples import ExampleFile
 from nram.learning.judgement import Score, Wrong
 from nram.learning.parts import FEW_OF_A_SIZE, Parts, by_size, cautions, memories_in_words, sizes_in_words, span
 from nram.limits import wrong_cells
+from nram.programs.files import to_json as program_to_json
+from nram.programs.text import table_to_text
+from nram.tasks.example_files import ExampleFile
 
 if TYPE_CHECKING:
-    from nram.learning.learner import Learned
+    from nram.learning.job import Learned
 
 SMALL = 3  # sizes up to here are what a search climbs from
 MOST_SHOWN = 40  # cells of a memory in words
 
 
 def to_json(learned: Learned) -> dict[str, Any]:
-    from nram.programs.files import to_json as program_to_json
 
-    request, judgement = learned.request, learned.judgement
+    job, judgement = learned.job, learned.judgement
     search, training = learned.search, learned.training
     return {
         "found": learned.found,
         "examples": {
-            "file": str(request.file.path),
-            "sha256": request.file.digest,
+            "file": str(job.file.path),
+            "sha256": job.file.digest,
             "different": len(learned.parts.all),
-            "repeated": request.file.repeated,
+            "repeated": job.file.repeated,
             "training": len(learned.parts.training),
             "held_out": len(learned.parts.held_out),
             "held_out_longer": learned.parts.longer,
@@ -39,8 +40,8 @@ def to_json(learned: Learned) -> dict[str, Any]:
         "halts": None if judgement is None else judgement.halts,
         "shown_up_to_size": None if judgement is None else judgement.shown_up_to,
         "proven": False,
-        "out": str(request.folder / "program.json"),
-        "seed": request.seed,
+        "out": str(job.folder / "program.json"),
+        "seed": job.seed,
         "seconds": round(learned.seconds, 2),
         "interrupted": learned.interrupted,
         "refused_by_held_out": learned.refused,
@@ -69,7 +70,6 @@ def to_text(learned: Learned) -> str:
     program, judgement, parts = learned.program, learned.judgement, learned.parts
     if program is None or judgement is None:
         return "\n".join([lines[0], *_notes(learned), *_advised(learned)])
-    from nram.programs.text import table_to_text
 
     lines.append(table_to_text(program))
     larger = "larger, " if parts.longer else ""
@@ -179,11 +179,9 @@ def _advised(learned: Learned) -> list[str]:
 
 def advice(learned: Learned) -> list[str]:
     """What to change, after a failure."""
-    from nram.learning.learner import command_of
-
     if learned.found:
         return []
-    parts, request, judgement = learned.parts, learned.request, learned.judgement
+    parts, job, judgement = learned.parts, learned.job, learned.judgement
     groups = by_size(parts.training)
     told = []
     thin = [size for size, group in groups.items() if len(group) < FEW_OF_A_SIZE]
@@ -199,8 +197,8 @@ def advice(learned: Learned) -> list[str]:
         told.append(
             f"the smallest size is {min(groups)}: add examples of sizes 1 to {SMALL}, from which a search climbs"
         )
-    if judgement is not None and not judgement.halts and request.steps is None:
+    if judgement is not None and not judgement.halts and job.steps is None:
         told.append("it does not always halt in time: if the problem needs more steps, say so, as with --steps 6n+40")
-    longer = replace(request, budget=2 * request.budget)
-    told.append("more time: " + shlex.join(["nram", *command_of(longer), "--out", str(request.folder), "--resume"]))
+    longer = replace(job, budget=2 * job.budget)
+    told.append("more time: " + shlex.join(["nram", *longer.words, "--out", str(job.folder), "--resume"]))
     return told

@@ -18,10 +18,10 @@ import numpy as np
 
 from nram.errors import NramError
 from nram.extensions import get_task, register_task, task_names
-from nram.learning.examples import Example
 from nram.learning.parts import by_size
 from nram.limits import StepLimit
 from nram.tasks.base import Task, TracedInstance
+from nram.tasks.example_files import Example
 
 if TYPE_CHECKING:
     from jax import Array

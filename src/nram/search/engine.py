@@ -21,6 +21,8 @@ from nram.programs.interpret import interpret
 from nram.programs.ir import Program
 from nram.programs.simplify import simplify
 from nram.programs.simplify.specialise import visited_situations
+from nram.search.callbacks import SILENT, Best, Report, SearchCallbacks
+from nram.search.counterexamples import Counterexamples
 from nram.search.instances import Pool, exact
 from nram.search.kernel import judge, random_genes, run_chain
 from nram.search.look_up import have_tables
@@ -61,40 +63,6 @@ class SearchState:
 
 
 @dataclass(frozen=True)
-class Report:
-    """How a search stands, for whoever watches."""
-
-    round: int
-    structures: tuple[Structure, ...]
-    candidates: int
-    chains: int
-    seconds: float
-    per_second: float
-    """Candidates, since the search was begun or resumed."""
-    pool: int
-    counterexamples: int
-    best_cost: float
-    running_cost: float
-    """The least cost of the chains at work, on the instances they have in play."""
-
-
-@dataclass(frozen=True)
-class Best:
-    """A program better than all before it, and what it still gets wrong."""
-
-    structure: Structure
-    cost: float
-    wrong: int
-    """Instances of the pool that are not exact, or on which it does not halt."""
-    pool: int
-    seconds: float
-    smallest: Instance
-    """The smallest of the wrong ones."""
-    obtained: list[int]
-    halted: bool
-
-
-@dataclass(frozen=True)
 class Outcome:
     """How a search ended. `program` is the one found, or None; `best` the nearest to it in any case."""
 
@@ -116,7 +84,7 @@ class Search:
     def __init__(
         self,
         pool: Pool,
-        counterexamples: Callable[[Program], Sequence[Instance] | None],
+        counterexamples: Counterexamples,
         *,
         seed: int = 0,
         structures: Sequence[Structure] = STRUCTURES,
@@ -141,17 +109,15 @@ class Search:
 
     def run(
         self,
-        on_report: Callable[[Report], None] = lambda report: None,
-        on_best: Callable[[Best], None] = lambda best: None,
+        callbacks: SearchCallbacks = SILENT,
         on_round: Callable[[SearchState], None] = lambda state: None,
         stopping: Callable[[], bool] = lambda: False,
-        on_note: Callable[[str], None] = lambda note: None,
     ) -> Outcome:
         """Search until a program is found or time, candidates or patience are spent. Compiling is not counted."""
-        self._compile(on_note)
+        self._compile(callbacks.note)
         self.began = time.monotonic()
         self.before = self.state.candidates
-        self.on_report, self.on_best, self.stopping = on_report, on_best, stopping
+        self.callbacks, self.stopping = callbacks, stopping
         resumable = self.state
         with ThreadPoolExecutor(self.workers) as executor, ThreadPoolExecutor(1) as self.aside:
             while not self._spent():
@@ -318,7 +284,7 @@ class Search:
         wrong = [pool.instances[i] for i in np.flatnonzero(costs)]
         smallest = min(wrong, key=lambda instance: len(instance.input))
         ending = interpret(structure.program(genes), smallest.input, smallest.steps)
-        self.on_best(
+        self.callbacks.best(
             Best(
                 structure,
                 float(costs.sum()),
@@ -401,7 +367,7 @@ class Search:
     def _tell(self) -> None:
         at_work = [watch for number, watch in self.watches.items() if number >= 0 and watch[1] > 0]
         candidates = self.state.candidates + int(sum(watch[1] for watch in at_work))
-        self.on_report(
+        self.callbacks.report(
             Report(
                 round=self.state.round,
                 structures=tuple(dict.fromkeys(self.structures)),

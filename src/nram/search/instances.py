@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from random import Random
 
 import numpy as np
@@ -112,13 +111,6 @@ def task_pool(task: Task, seed: int) -> Pool:
         for extra, count in MEMORIES:
             instances += task.sample(n, count, 1000 * seed + 20 * n + extra, task.least_memory(n) + extra)
     return Pool(tuple(instances))
-
-
-def read_examples(path: Path) -> Pool:
-    """The examples of a file, JSONL or CSV, every one of them."""
-    from nram.learning.examples import read_examples as read
-
-    return Pool(tuple(example.instance for example in read(path).examples))
 
 
 def exact(instances: Sequence[Instance], memories: Sequence[Sequence[int]]) -> list[bool]:

@@ -15,7 +15,7 @@ from nram.search.engine import Left, SearchState
 from nram.search.structure import Structure
 from nram.tasks.base import Instance
 
-VERSION = 2
+VERSION = 3
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,9 @@ def load_state(path: Path, question: Question) -> SearchState:
     try:
         value = json.loads(path.read_text())
         if value["nram_search"] != VERSION:
-            raise UsageError(f"{path} is of version {value['nram_search']}, and this nram reads version {VERSION}")
+            raise UsageError(
+                f"{path} is of version {value['nram_search']}, and {VERSION} is read: remove it to start again"
+            )
         if value["question"] != question.as_json():
             differing = [key for key in question.as_json() if value["question"].get(key) != question.as_json()[key]]
             raise UsageError(f"{path} is a search with another {', '.join(differing)}: choose another --out")

@@ -9,9 +9,9 @@ import pytest
 
 from nram.cli import main
 from nram.errors import UsageError
-from nram.learning.examples import read_examples
 from nram.learning.parts import cautions, split
 from nram.limits import StepLimit
+from nram.tasks.example_files import read_examples
 
 
 def _file(tmp_path: Path, text: str, name: str = "examples.jsonl") -> Path:

@@ -1,43 +1,31 @@
-"""What is searched for: a task's instances as the pool and fresh, larger ones as judges; or examples, and no judge."""
+"""Counterexamples: fresh and larger instances of a task on which a program that fits the pool is wrong."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
-from nram.extensions import get_task, is_task_file, task_names
 from nram.programs.execute import execute
 from nram.programs.ir import Program
-from nram.search.instances import Pool, exact, read_examples, task_pool
+from nram.search.instances import exact
 from nram.tasks.base import Instance, Task
 
-# Complexity, instances: drawn anew for every program that fits.
 CHECKS = ((2, 100), (3, 200), (4, 200), (5, 200), (6, 100), (8, 100), (12, 100), (20, 60), (50, 40), (400, 6))
+"""Complexity, instances: fresh ones for every program that fits."""
 MOST_COUNTEREXAMPLES = 6
 
-
-def source_of(source: str | Path | Task | Sequence[Instance], seed: int) -> tuple[Task | None, Pool]:
-    """The task, if it is one, and the pool to search by."""
-    if isinstance(source, Task):
-        return source, task_pool(source, seed)
-    if not isinstance(source, str | Path):
-        return None, Pool(tuple(source))
-    name = str(source)
-    if name not in task_names() and not is_task_file(name) and Path(name).is_file():
-        return None, read_examples(Path(name))
-    task = get_task(name)
-    return task, task_pool(task, seed)
+Counterexamples = Callable[[Program], Sequence[Instance] | None]
+"""Instances that a program gets wrong: none if it passes. None refuses it without a reason."""
 
 
-def judge_of(task: Task | None, seed: int) -> Callable[[Program], list[Instance]]:
-    """What is asked of a program that fits: instances that speak against it. Nobody knows any of mere examples."""
+def counterexamples_of(task: Task | None, seed: int) -> Counterexamples:
+    """The check of a program that fits. A plain example file has no counterexamples."""
 
-    def judge(program: Program) -> list[Instance]:
-        # Other instances for every program, and the same for the same one, whenever it is found.
+    def check(program: Program) -> list[Instance]:
+        # Other instances for every program, but always the same for the same program.
         drawn = int(program.fingerprint[:8], 16)
         return [] if task is None else find_counterexamples(program, task, (seed + drawn) % 2**40)
 
-    return judge
+    return check
 
 
 def find_counterexamples(program: Program, task: Task, seed: int) -> list[Instance]:

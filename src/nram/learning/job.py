@@ -1,0 +1,217 @@
+"""A learning job: from a file of examples to a program within a time budget, and the folder in which all is kept.
+
+Search comes first, training with the time that is left.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from nram.errors import NramError, UsageError
+from nram.files import write_atomically
+from nram.learning.callbacks import LearningCallbacks
+from nram.learning.candidate import Candidate, better
+from nram.learning.judgement import Judgement, judge
+from nram.learning.parts import Parts, sizes_in_words, split
+from nram.learning.report import beginning, to_json, to_text
+from nram.limits import StepLimit
+from nram.pictures.circuits import MAX_OPERATIONS, MAX_ROWS, program_svg
+from nram.programs.card import card
+from nram.programs.files import read_program, save_program
+from nram.programs.text import limit_to_text
+from nram.tasks.example_files import STEPS_IN_WORDS, ExampleFile
+
+if TYPE_CHECKING:
+    from nram.learning.by_search import SearchEnd
+    from nram.learning.by_training import TrainingEnd
+    from nram.programs.ir import Program
+
+Method = Literal["search", "train", "both"]
+METHODS: tuple[Method, ...] = get_args(Method)
+SEARCH_SHARE = 2 / 3  # of the budget, where training is to follow
+LEAST_TRAINING = 30.0  # seconds: in less, stages are hardly compiled
+PROGRAM, SEARCH, TRAINING, REPORT = "program.json", "search.json", "training", "report.json"  # in the folder
+
+
+@dataclass(frozen=True)
+class LearningJob:
+    """What is to be learned, and how."""
+
+    file: ExampleFile
+    folder: Path
+    budget: float = 300.0
+    seed: int = 0
+    method: Method = "both"
+    steps: StepLimit | None = None
+    """T(size) of the examples that name none; None: the default."""
+    workers: int | None = None
+    device: str = "auto"
+    resume: bool = False
+
+    @property
+    def name(self) -> str:
+        """Of the program, from the file's: a word that is also a name for a task."""
+        word = re.sub(r"[^A-Za-z0-9_]+", "-", self.file.path.stem).strip("-")[:40]
+        return word if word[:1].isalpha() else f"examples-{word}".rstrip("-")
+
+    @property
+    def words(self) -> list[str]:
+        """The words of the command after `nram` on which the result depends."""
+        words = ["learn", str(self.file.path), "--seed", str(self.seed), "--budget", f"{self.budget:g}"]
+        if self.method != "both":
+            words += ["--method", self.method]
+        return words if self.steps is None else [*words, "--steps", self.steps_in_words]
+
+    @property
+    def steps_in_words(self) -> str:
+        return STEPS_IN_WORDS if self.steps is None else limit_to_text(self.steps)
+
+    def run(self, callbacks: LearningCallbacks | None = None, stopping: Callable[[], bool] = lambda: False) -> Learned:
+        """Search, then train, until a program is exact on every example; the best is kept in any case."""
+        callbacks, began = callbacks or LearningCallbacks(), time.monotonic()
+        file = self.file if self.steps is None else self.file.with_steps(self.steps)
+        parts = split(file.examples, self.seed, str(file.path))
+        self._prepare_folder()
+        callbacks.note(beginning(file, parts))
+        best, refused = self._best_before(parts)
+        if best is not None and best.judgement.exact:  # finished before: nothing is done or written again
+            return Learned(self, parts, best.program, best.judgement, refused, None, None, 0.0, False, ())
+        notes: list[str] = []
+        search = training = None
+
+        def left() -> float:
+            return self.budget - (time.monotonic() - began)
+
+        def exact() -> bool:
+            return best is not None and best.judgement.exact
+
+        def written() -> Learned:
+            """The result so far, in the folder."""
+            program, judgement = (None, None) if best is None else (self._with_card(best, parts), best.judgement)
+            many = refused + sum(end.refused for end in (search, training) if end is not None)
+            seconds, interrupted = time.monotonic() - began, stopping() and not exact()
+            learned = Learned(
+                self, parts, program, judgement, many, search, training, seconds, interrupted, tuple(notes)
+            )
+            _write(learned)
+            return learned
+
+        both = self.method == "both" and self.budget * (1 - SEARCH_SHARE) >= LEAST_TRAINING
+        if self.method != "train":
+            from nram.learning.by_search import learn_by_search  # imports Numba
+
+            search = learn_by_search(self, parts, left() * (SEARCH_SHARE if both else 1), callbacks, stopping)
+            best = better(best, search.best)
+        if self.method == "both" and not both and not exact():
+            least = LEAST_TRAINING / (1 - SEARCH_SHARE)
+            notes.append(f"nothing was trained: with a budget below {least:.0f} s all the time goes to the search")
+        if (both or self.method == "train") and not exact() and not stopping():
+            written()  # in case the training fails
+            callbacks.note("training: loading JAX")
+            from nram.learning.by_training import learn_by_training  # imports JAX
+
+            try:
+                training = learn_by_training(self, parts, left(), callbacks.training, stopping)
+                best = better(best, training.best)
+            except NramError as error:
+                notes.append(f"nothing was trained: {error}")
+        return written()
+
+    def _prepare_folder(self) -> None:
+        """Refuse a folder in which something would be lost. Makes it if it does not exist."""
+        folder = self.folder
+        unfinished = [name for name in (SEARCH, TRAINING) if (folder / name).exists()]
+        if unfinished and not self.resume:
+            raise UsageError(
+                f"{folder} holds work that can go on ({unfinished[0]}): use --resume, or choose another --out"
+            )
+        if (folder / PROGRAM).exists() and not (folder / REPORT).exists() and not unfinished:
+            raise UsageError(f"{folder} holds a program that was not learned here: choose another --out")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"cannot make the folder {folder}: {error.strerror}; choose another --out") from None
+
+    def _best_before(self, parts: Parts) -> tuple[Candidate | None, int]:
+        """The best program of the job that is resumed, and how many programs the held-out examples refused."""
+        path, report = self.folder / PROGRAM, self.folder / REPORT
+        if not (self.resume and path.is_file()):
+            return None, 0
+        program = read_program(path)
+        if not dict(program.made).get("examples", "").endswith(self.file.digest):
+            raise UsageError(f"{path} was learned from other examples: choose another --out")
+        how = tuple((key, value) for key, value in program.made if key not in _CARD)
+        try:
+            refused = int(json.loads(report.read_text())["refused_by_held_out"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise NramError(f"{report} cannot be read: {error}; choose another --out") from None
+        return Candidate(program, judge(program, parts), how), refused
+
+    def _with_card(self, candidate: Candidate, parts: Parts) -> Program:
+        judgement = candidate.judgement
+        details = (
+            ("examples", f"{self.file.path.name}, SHA-256 {self.file.digest}"),
+            (
+                "shown",
+                f"exact on {judgement.training.right} of {len(parts.training)} training examples "
+                f"({sizes_in_words(parts.training)}) and {judgement.held_out.right} of {len(parts.held_out)} held out "
+                f"({sizes_in_words(parts.held_out)}); nothing beyond them",
+            ),
+            ("steps", f"at most {self.steps_in_words} where the file names none"),
+            *candidate.how,
+        )
+        made = card(self.words, self.seed, details)
+        return replace(candidate.program, name=self.name, task=None, limit=self.steps, made=made)
+
+
+_CARD = ("command", "seed", "examples", "shown", "steps", "versions", "date")
+"""The entries of the card that say nothing about how the program was found."""
+
+
+@dataclass(frozen=True)
+class Learned:
+    """The result of a job."""
+
+    job: LearningJob
+    parts: Parts
+    program: Program | None
+    """With its card; the best there is, whether or not it is right. None if there was no time for any."""
+    judgement: Judgement | None
+    refused: int
+    """Programs that fitted the training examples and were wrong on held-out ones, so these helped to choose."""
+    search: SearchEnd | None
+    training: TrainingEnd | None
+    seconds: float
+    interrupted: bool
+    notes: tuple[str, ...]
+
+    @property
+    def found(self) -> bool:
+        return self.judgement is not None and self.judgement.exact
+
+    def __str__(self) -> str:
+        return to_text(self)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """What a notebook shows."""
+        printer.text(str(self))
+
+
+def _write(learned: Learned) -> None:
+    folder, program = learned.job.folder, learned.program
+    if program is not None:
+        save_program(program, folder / PROGRAM)
+        save_program(program, folder / "program.nram")
+        largest = max(len(row.operations) for rows in program.states for row in rows)
+        picture = folder / "program.svg"
+        if program.rows <= MAX_ROWS and largest <= MAX_OPERATIONS:
+            write_atomically(picture, program_svg(program).encode())
+        else:
+            picture.unlink(missing_ok=True)
+    write_atomically(folder / REPORT, (json.dumps(to_json(learned), indent=1) + "\n").encode())

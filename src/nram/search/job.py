@@ -1,0 +1,204 @@
+"""A search job: opened, checked, resumed, run and saved in one place, with the card of its program.
+
+The command line, `nram.find_program` and `nram learn` call it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from nram.errors import UsageError
+from nram.extensions import find_module, get_task, is_task_file, select_modules, task_names
+from nram.modules import MODULE_NAMES, Module
+from nram.programs.card import card
+from nram.programs.ir import CONSTANTS, Program
+from nram.runtime import cpu_cores
+from nram.search.callbacks import SILENT, SearchCallbacks
+from nram.search.counterexamples import Counterexamples, counterexamples_of
+from nram.search.instances import Pool, task_pool
+from nram.search.schedule import CHAINS_OF_ONE_STRUCTURE, STRUCTURES
+from nram.search.structure import Structure, embed
+from nram.tasks.base import Instance, Task
+from nram.tasks.example_files import read_examples
+
+if TYPE_CHECKING:
+    from nram.search.engine import Outcome
+
+Source = str | os.PathLike[str] | Task | Sequence[Instance]
+"""A task (an object, a name or a file), a file of examples, or instances."""
+
+
+@dataclass(frozen=True)
+class Space:
+    """The programs that a search looks at: those of one structure, or small structures first."""
+
+    registers: int | None = None
+    repeats: int | None = None
+    states: int | None = None
+    modules: Sequence[str | Module] | None = None
+    """Of a row in their order, by name, by file or as objects; None: the paper's fourteen."""
+
+    @property
+    def structures(self) -> tuple[Structure, ...]:
+        """The structures to try. One that is named gets several chains."""
+        modules = MODULE_NAMES
+        if self.modules is not None:
+            modules = tuple(module.name for module in select_modules(map(_name_of, self.modules)))
+            if all(name in CONSTANTS for name in modules):
+                raise UsageError(
+                    f"the modules {', '.join(modules)} are constants alone, which are always there: add others"
+                )
+        if self.registers is self.repeats is self.states is None:
+            return tuple(replace(structure, modules=modules) for structure in STRUCTURES)
+        return (Structure(self.registers or 3, self.repeats or 1, self.states or 1, modules),) * CHAINS_OF_ONE_STRUCTURE
+
+    @property
+    def words(self) -> list[str]:
+        """The options of `nram search` that mean this."""
+        numbers = {"registers": self.registers, "repeats": self.repeats, "states": self.states}
+        words = [word for name, value in numbers.items() if value is not None for word in (f"--{name}", str(value))]
+        return words if self.modules is None else [*words, "--modules", ",".join(map(_name_of, self.modules))]
+
+
+def _name_of(module: str | Module) -> str:
+    """The name that finds this module again: a program names its modules and does not hold them."""
+    if not isinstance(module, Module):
+        return module
+    if find_module(module.name) is not module:
+        raise UsageError(
+            f"the module {module.name!r} is not the one known by this name, and a program names its modules: make it "
+            "known first, under a name of its own, and give what nram.register_module(module) returns"
+        )
+    return module.name
+
+
+@dataclass(frozen=True)
+class SearchJob:
+    """A search that is ready to run."""
+
+    name: str
+    """Of the program."""
+    source: str
+    """The task or file as the user named it."""
+    pool: Pool
+    counterexamples: Counterexamples
+    """Asked of every program that fits."""
+    structures: tuple[Structure, ...]
+    seed: int = 0
+    task: Task | None = None
+    digest: str | None = None
+    """Of the file with examples or with the task, if it is one: a search does not go on with other examples."""
+    start: Program | None = None
+    """The program to be repaired."""
+    words: Sequence[str] = ()
+    """Of the command that asks for this search, for the card."""
+    saved: Path | None = None
+    """Where its state is kept between rounds; None: nowhere."""
+
+    @classmethod
+    def open(
+        cls,
+        source: Source,
+        space: Space,
+        *,
+        seed: int = 0,
+        start: Program | None = None,
+        words: Sequence[str] = (),
+    ) -> SearchJob:
+        """The search for a program that solves this task or fits these examples."""
+        given = os.fspath(source) if isinstance(source, os.PathLike) else source
+        named = given if isinstance(given, str) else ""
+        task = digest = None
+        if isinstance(given, Task):
+            task = given
+        elif named and (named in task_names() or is_task_file(named) or not Path(named).is_file()):
+            task = get_task(named)
+        if task is not None:
+            pool = task_pool(task, seed)
+        elif named:
+            pool = Pool(tuple(example.instance for example in read_examples(Path(named)).examples))
+        else:
+            pool = Pool(tuple(cast(Sequence[Instance], given)))
+        if named and Path(named).is_file():
+            digest = hashlib.sha256(Path(named).read_bytes()).hexdigest()[:16]
+        structures = space.structures if start is None else (embed(start)[0],) * CHAINS_OF_ONE_STRUCTURE
+        name = task.name if task is not None else Path(named).stem or "found"
+        return cls(
+            name=name,
+            source=named or name,
+            pool=pool,
+            counterexamples=counterexamples_of(task, seed),
+            structures=structures,
+            seed=seed,
+            task=task,
+            digest=digest,
+            start=start,
+            words=["search", named or name, "--seed", str(seed), *space.words, *words],
+        )
+
+    def saved_beside(self, out: Path, resume: bool) -> SearchJob:
+        """The same job, whose state is kept beside the program `out`. A search that is there goes on if told so."""
+        saved = out.with_name(out.name + ".search")
+        if not out.parent.is_dir():
+            raise UsageError(f"there is no folder {out.parent} for {out.name}: make it, or choose another --out")
+        if saved.exists() and not resume:
+            raise UsageError(f"{saved} holds a search already: go on with it by --resume, or choose another --out")
+        return replace(self, saved=saved)
+
+    def run(
+        self,
+        budget: float,
+        *,
+        workers: int | None = None,
+        candidates: int | None = None,
+        callbacks: SearchCallbacks = SILENT,
+        stopping: Callable[[], bool] = lambda: False,
+    ) -> Outcome:
+        """Search for at most `budget` seconds, from the saved state if there is one. Programs have their card."""
+        # Here and not above: both import Numba, which takes a second that a refusal should not wait for.
+        from nram.search.engine import Search
+        from nram.search.state import Question, load_state, save_state
+
+        fingerprint = None if self.start is None else self.start.fingerprint
+        question = Question(self.source, self.seed, self.structures, fingerprint, self.digest)
+        saved = self.saved
+
+        def save(state) -> None:
+            if saved is not None:
+                save_state(saved, question, state)
+
+        search = Search(
+            self.pool,
+            self.counterexamples,
+            seed=self.seed,
+            structures=self.structures,
+            start=None if self.start is None else embed(self.start),
+            workers=workers or cpu_cores(),
+            seconds=budget,
+            most_candidates=candidates,
+            state=load_state(saved, question) if saved is not None and saved.exists() else None,
+        )
+        outcome = search.run(callbacks, save, stopping)
+        if outcome.program is None:
+            save(outcome.resumable)  # not the last state: a round that was cut short is searched again
+        elif saved is not None:
+            saved.unlink(missing_ok=True)
+        return replace(
+            outcome, program=self._with_card(outcome.program, outcome), best=self._with_card(outcome.best, outcome)
+        )
+
+    def _with_card(self, program: Program | None, outcome: Outcome) -> Program | None:
+        details = [("structure", str(outcome.structure)), ("candidates", str(outcome.state.candidates))]
+        return program and replace(
+            program,
+            name=self.name,
+            task=None if self.task is None else self.task.name,
+            origin="searched" if self.start is None else "repaired",
+            limit=None if self.task is None else self.task.step_limit,
+            made=card(self.words, self.seed, details),
+        )
