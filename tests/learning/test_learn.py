@@ -12,6 +12,7 @@ import pytest
 
 from nram import learn
 from nram.cli import main
+from nram.learning.callbacks import LearningCallbacks
 from nram.learning.job import LearningJob
 from nram.learning.judgement import score_of
 from nram.programs import read_program
@@ -122,12 +123,17 @@ def test_csv_and_jsonl_are_learned_to_the_same_program(learned, tmp_path: Path):
 
 def test_a_resumed_search_learns_what_an_undisturbed_one_learns(tmp_path: Path):
     """It is stopped in the middle of a round, which is then searched again: nothing is counted twice."""
-    examples = read_examples(Path(__file__).parents[2] / "examples" / "files" / "shift_left.jsonl")
+    examples = read_examples(Path(__file__).parents[2] / "examples" / "files" / "distance.jsonl")
     job = LearningJob(examples, tmp_path / "whole", budget=120, method="search", workers=1)
     whole = job.run()
-    asked = iter(range(6))
+    done: list[int] = []
+
+    class Counting(LearningCallbacks):
+        def report(self, report):
+            done.append(report.chains)
+
     job = replace(job, folder=tmp_path / "stopped", resume=True)
-    stopped = job.run(stopping=lambda: next(asked, None) is None)
+    stopped = job.run(Counting(), lambda: max(done, default=0) > 0)
     assert stopped.interrupted and not stopped.found and (job.folder / "search.json").exists()
     again = job.run()
     assert whole.program is not None and again.program is not None and whole.search and again.search
