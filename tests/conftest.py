@@ -4,6 +4,7 @@ Warnings are errors too, through pyproject.toml.
 """
 
 import os
+from collections import defaultdict
 from functools import partial
 from typing import Any
 
@@ -42,3 +43,16 @@ def float64():
 def quick_jit():
     """jax.jit for what runs for milliseconds: hardly optimised, it compiles faster."""
     return partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Print how long each folder of tests took, for the table in CONTRIBUTING.md."""
+    seconds: dict[str, float] = defaultdict(float)
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport):
+                seconds["/".join(report.nodeid.partition("::")[0].split("/")[:2])] += report.duration
+    if len(seconds) > 1:
+        terminalreporter.section("minutes by folder")
+        for folder, total in sorted(seconds.items(), key=lambda item: -item[1]):
+            terminalreporter.write_line(f"{total / 60:5.1f}  {folder}")
