@@ -15,7 +15,7 @@ from nram.search.engine import Left, SearchState
 from nram.search.structure import Structure
 from nram.tasks.base import Instance
 
-VERSION = 3
+VERSION = 2
 
 
 @dataclass(frozen=True)
