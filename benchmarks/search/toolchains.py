@@ -30,8 +30,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nram.extensions import get_task
-from nram.search.instances import Blocks, Pool, task_pool
-from nram.search.kernel import random_genes, run_chain
+from nram.search.chains import anneal, blocks_of, random_table, shape_of
+from nram.search.instances import Pool, task_pool
+from nram.search.kernel import Annealing, Blocks
 from nram.search.schedule import BY_LENGTH, BY_STEPS, Manner
 from nram.search.structure import Structure
 
@@ -59,20 +60,18 @@ SPEED = (
 READY = """
 import time
 began = time.process_time()
-from nram.search.kernel import run_chain
+from nram.search.chains import Annealing, anneal, blocks_of, random_table, shape_of
 from nram.search.structure import Structure
 imported = time.process_time()
 import numpy as np
 from nram.search.instances import task_pool
 from nram.extensions import get_task
 pool, structure = task_pool(get_task("access"), 0), Structure(2)
-blocks, genes = pool.blocks(), np.zeros((structure.rows, structure.width), np.int16)
+blocks, genes = blocks_of(pool), np.zeros((structure.rows, structure.width), np.int16)
 before = time.process_time()
-run_block = structure.run_block
+shape_of(structure)
 lanes = time.process_time()
-run_chain(
-    run_block, 1, structure.operations, 2, 1, genes, blocks, len(pool), 1, 0.3, 0.1, 0.0, 16, False, np.zeros(4)
-)
+anneal(structure, genes, blocks, len(pool), Annealing(1, 1, 0.3, 0.1, 0.0, 16))
 print(imported - began, lanes - before, time.process_time() - lanes)
 """
 
@@ -107,7 +106,7 @@ class Job:
 
     def fresh(self) -> tuple[np.ndarray, Blocks]:
         """What a chain changes."""
-        return self.genes.copy(), self.pool.blocks(self.order)
+        return self.genes.copy(), blocks_of(self.pool, self.order)
 
 
 class Timed(NamedTuple):
@@ -122,29 +121,15 @@ class Timed(NamedTuple):
 
 
 def with_llvm(job: Job) -> Timed:
-    shape = job.structure
     genes, blocks = job.fresh()
-    run_block, watch = shape.run_block, np.zeros(4)
-    began = time.process_time()
-    fits, candidates, runs, best, active = run_chain(
-        run_block,
-        job.seed,
-        shape.operations,
-        shape.registers,
-        shape.states,
-        genes,
-        blocks,
-        len(job.pool),
-        job.budget,
-        job.manner.hot,
-        job.manner.cold,
-        job.manner.length_cost,
-        job.manner.at_first,
-        job.must_fit,
-        watch,
+    manner = job.manner
+    settings = Annealing(
+        job.seed, job.budget, manner.hot, manner.cold, manner.length_cost, manner.at_first, job.must_fit
     )
+    began = time.process_time()
+    end = anneal(job.structure, genes, blocks, len(job.pool), settings)
     seconds = time.process_time() - began
-    return Timed(Ending(fits, candidates, runs, best, active, genes.tobytes(), _bytes(blocks)), seconds, None)
+    return Timed(Ending(*end, genes.tobytes(), _bytes(blocks)), seconds, None)
 
 
 class CStructure(ctypes.Structure):
@@ -175,10 +160,11 @@ class WithC:
 
     def __call__(self, job: Job) -> Timed:
         shape, result, watch = job.structure, CResult(), np.zeros(4)
+        operations = shape_of(shape).operations
         genes, blocks = job.fresh()
         structure = CStructure(
-            shape.operations.ctypes.data,
-            len(shape.operations),
+            operations.ctypes.data,
+            len(operations),
             shape.registers,
             shape.states,
             shape.rows,
@@ -233,11 +219,9 @@ def with_c() -> Iterator[WithC]:
 
 
 def job_for(task: str, structure: Structure, manner: Manner, seed: int, budget: int) -> Job:
-    genes = np.zeros((structure.rows, structure.width), np.int16)
-    random_genes(seed, structure.operations, structure.registers, structure.states, genes)
     pool, rng = task_pool(get_task(task), 0), Random(seed)
     order = pool.shortest_first(rng) if manner.small_first else rng.sample(range(len(pool)), len(pool))
-    return Job(structure, pool, tuple(order), genes, seed, budget, manner)
+    return Job(structure, pool, tuple(order), random_table(structure, seed), seed, budget, manner)
 
 
 def check_agreement(c: WithC, seeds: int, budget: int) -> int:

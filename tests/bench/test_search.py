@@ -11,12 +11,12 @@ from nram.bench.search import (
     by_evaluator,
     by_interpreter,
     row_meaning,
-    start_of,
     unchanged_share,
     visited_rows,
 )
 from nram.cli import main
 from nram.extensions import get_task
+from nram.search.chains import random_table
 from nram.search.instances import Pool, task_pool
 from nram.search.structure import Structure
 
@@ -31,7 +31,7 @@ def test_all_ways_of_judging_a_table_give_the_same_cost(structure, copy_pool):
     pool = Pool(copy_pool.instances[::40])
     judges = {name: judge_for(structure, pool) for name, judge_for in PLAIN_LOOPS.items()}
     for seed in range(2):
-        genes = start_of(structure, seed)
+        genes = random_table(structure, seed)
         costs = {name: cost(genes) for name, cost in judges.items()}
         assert costs == pytest.approx(dict.fromkeys(PLAIN_LOOPS, costs["evaluator"]))
 
@@ -50,7 +50,7 @@ def test_plain_loops_go_the_same_way_whoever_judges(copy_pool):
 def test_a_row_means_the_same_until_something_it_uses_is_changed():
     structure = Structure(2)
     width, write = structure.width, structure.sequence.index("WRITE")
-    assert structure.operations[write, 2] == 1
+    assert structure.operations[write].memory == "writes"
     row = np.zeros(width, np.int16)  # uses no operation: both registers become 0
     meaning = row_meaning(structure, row)
     unused = row.copy()
@@ -74,7 +74,9 @@ def _with(genes: np.ndarray, place: int, value: int) -> np.ndarray:
 def test_runs_begin_in_the_row_where_all_registers_are_zero(copy_pool):
     structure = Structure(3)
     for seed in range(5):
-        assert structure.rows - 1 in visited_rows(structure.program(start_of(structure, seed)), copy_pool.instances[:3])
+        assert structure.rows - 1 in visited_rows(
+            structure.program(random_table(structure, seed)), copy_pool.instances[:3]
+        )
 
 
 def test_some_changes_leave_the_program_as_it_is_and_some_do_not(copy_pool):

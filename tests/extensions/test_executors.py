@@ -30,10 +30,10 @@ from nram.programs.native.aot import compile_program
 from nram.programs.native.jit import CompiledProgram
 from nram.programs.simplify import simplify
 from nram.programs.verify import verify
+from nram.search.chains import blocks_of, table_costs
 from nram.search.counterexamples import find_counterexamples
 from nram.search.engine import Search
 from nram.search.instances import Pool, task_pool
-from nram.search.kernel import judge
 from nram.search.look_up import have_tables
 from nram.search.structure import Structure, embed
 from nram.tasks.base import Instance
@@ -334,14 +334,11 @@ def test_the_kernel_of_the_search_agrees_on_all_arguments(name):
         for memory in memories(size)
     ]
     Random(name).shuffle(instances)
-    pool, costs = Pool(tuple(instances)), np.ones(len(instances))
+    pool = Pool(tuple(instances))
     have_tables(structure.kinds, sizes)
-    kind = structure.run_block, structure.operations, structure.registers
-    judge(*kind, genes, pool.blocks(), len(pool), costs)
-    assert not costs.any()
+    assert not table_costs(structure, genes, blocks_of(pool), len(pool)).any()
     genes[:, 3 * (len(structure.sequence) - 1) + 1] = 0  # WRITE(2, 0), which is not always right
-    judge(*kind, genes, pool.blocks(), len(pool), costs)
-    assert costs.any()
+    assert table_costs(structure, genes, blocks_of(pool), len(pool)).any()
 
 
 @emitted

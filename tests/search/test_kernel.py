@@ -1,4 +1,4 @@
-"""The kernel judges as the interpreter does, and its chains keep what they promise."""
+"""The kernel scores tables as the interpreter does, and its chains keep what they promise."""
 
 from __future__ import annotations
 
@@ -15,9 +15,21 @@ from nram.bench.search import live_code, visited_rows
 from nram.extensions import get_task
 from nram.programs import interpret
 from nram.programs.library import zoo_entries
-from nram.search.instances import Blocks, Pool, task_pool
-from nram.search.kernel import LOOK_UP, NOT_HALTING, ROW_LENGTH, judge, random_genes, run_chain
-from nram.search.lanes import LANES
+from nram.search.chains import anneal, blocks_of, new_monitor, random_table, table_costs
+from nram.search.instances import Pool, task_pool
+from nram.search.kernel import (
+    CANDIDATES,
+    COST,
+    IN_PLAY,
+    LANES,
+    LOOK_UP,
+    NOT_HALTING,
+    ROW_LENGTH,
+    STOP,
+    Annealing,
+    Blocks,
+    ChainEnd,
+)
 from nram.search.structure import Structure, embed
 from nram.tasks.base import Instance
 
@@ -27,20 +39,8 @@ AT_FIRST = 16
 WARM: dict[str, Any] = {"hot": 0.1, "cold": 0.1}
 
 
-def _genes(structure: Structure, seed: int) -> np.ndarray:
-    genes = np.zeros((structure.rows, structure.width), np.int16)
-    random_genes(seed, structure.operations, structure.registers, structure.states, genes)
-    return genes
-
-
-def _costs_in(structure: Structure, genes: np.ndarray, blocks: Blocks, count: int) -> np.ndarray:
-    costs = np.zeros(count)
-    judge(structure.run_block, structure.operations, structure.registers, genes, blocks, count, costs)
-    return costs
-
-
 def _costs(structure: Structure, genes: np.ndarray, pool: Pool) -> np.ndarray:
-    return _costs_in(structure, genes, pool.blocks(), len(pool))
+    return table_costs(structure, genes, blocks_of(pool), len(pool))
 
 
 def _chain(
@@ -56,25 +56,10 @@ def _chain(
     length_cost: float = 0.0,
     at_first: int = AT_FIRST,
     must_fit: bool = False,
-    watch: np.ndarray | None = None,
-) -> Any:
-    return run_chain(
-        structure.run_block,
-        seed,
-        structure.operations,
-        structure.registers,
-        structure.states,
-        genes,
-        pool.blocks() if blocks is None else blocks,
-        len(pool),
-        budget,
-        hot,
-        cold,
-        length_cost,
-        at_first,
-        must_fit,
-        np.zeros(4) if watch is None else watch,
-    )
+    monitor: np.ndarray | None = None,
+) -> ChainEnd:
+    settings = Annealing(seed, budget, hot, cold, length_cost, at_first, must_fit)
+    return anneal(structure, genes, blocks_of(pool) if blocks is None else blocks, len(pool), settings, monitor)
 
 
 def _any_pool(rng: Random, count: int) -> Pool:
@@ -104,12 +89,12 @@ def _length(structure: Structure, genes: np.ndarray, pool: Pool) -> int:
 def access() -> tuple[Structure, Pool, np.ndarray]:
     """A structure, a pool and a table that fits it."""
     structure, pool = Structure(2), task_pool(get_task("access"), 0)
-    genes = _genes(structure, 3)
-    assert _chain(structure, genes, pool, seed=3, budget=400_000)[0]
+    genes = random_table(structure, 3)
+    assert _chain(structure, genes, pool, seed=3, budget=400_000).fits
     return structure, pool, genes
 
 
-# ---- judging
+# ---- scores
 
 
 @pytest.mark.parametrize("structure", STRUCTURES, ids=str)
@@ -117,7 +102,7 @@ def test_costs_are_those_of_the_interpreter(structure):
     rng = Random(1)
     pool = _any_pool(rng, 25)
     for seed in range(12):
-        genes = _genes(structure, seed)
+        genes = random_table(structure, seed)
         program = structure.program(genes)
         for instance, cost in zip(pool.instances, _costs(structure, genes, pool), strict=True):
             ending = interpret(program, instance.input, instance.steps)
@@ -133,7 +118,7 @@ def test_a_chain_that_fits_leaves_a_table_that_fits():
     task = get_task("access")
     pool = task_pool(task, 0)
     structure = Structure(2)
-    genes = _genes(structure, 3)
+    genes = random_table(structure, 3)
     fits, candidates, runs, best, active = _chain(structure, genes, pool, seed=3, budget=400_000)
     assert fits and best == 0 and candidates > 0 and runs > 0 and AT_FIRST <= active <= len(pool)
     assert not _costs(structure, genes, pool).any()
@@ -148,7 +133,7 @@ def test_the_same_seed_gives_the_same_table_and_another_seed_another(length_cost
     pool, structure = task_pool(get_task("merge"), 0), Structure(3, 2)
     endings, tables = [], []
     for seed in (5, 5, 6):
-        genes = _genes(structure, 1)
+        genes = random_table(structure, 1)
         endings.append(_chain(structure, genes, pool, seed=seed, budget=3000, length_cost=length_cost))
         tables.append(genes)
     assert endings[0] == endings[1] and endings[0] != endings[2]
@@ -162,13 +147,13 @@ def test_the_same_seed_gives_the_same_table_and_another_seed_another(length_cost
 def test_the_cost_that_a_chain_keeps_is_that_of_its_table_on_what_is_in_play(task, structure, at_first, length_cost):
     pool = task_pool(get_task(task), 0)
     for looks in (1, 5):
-        genes, blocks, watch = _genes(structure, 8), pool.blocks(), np.zeros(4)
+        genes, blocks, monitor = random_table(structure, 8), blocks_of(pool), new_monitor()
         same: dict[str, Any] = {"seed": 8, "at_first": at_first, "length_cost": length_cost, **WARM}
         fits, *_, active = _chain(structure, genes, pool, budget=looks * LOOK_UP, blocks=blocks, **same)
         assert not fits
-        _chain(structure, _genes(structure, 8), pool, budget=looks * LOOK_UP + 1, watch=watch, **same)
-        costs = _costs_in(structure, genes, blocks, len(pool))
-        assert watch.tolist() == pytest.approx([0, looks * LOOK_UP, costs[:active].sum(), active])
+        _chain(structure, random_table(structure, 8), pool, budget=looks * LOOK_UP + 1, monitor=monitor, **same)
+        costs = table_costs(structure, genes, blocks, len(pool))
+        assert monitor.tolist() == pytest.approx([0, looks * LOOK_UP, costs[:active].sum(), active])
 
 
 def test_instances_that_join_stay_in_play_and_none_is_lost():
@@ -176,11 +161,11 @@ def test_instances_that_join_stay_in_play_and_none_is_lost():
     most = 0
     for seed in range(3):
         order = pool.shortest_first(Random(seed))
-        before = pool.blocks(order)
+        before = blocks_of(pool, order)
         everything = sorted(_in_place(before, place) for place in range(len(pool)))
         in_play = [_in_place(before, place) for place in range(at_first)]
         for budget in (100, 1_000, 10_000, 100_000):
-            genes, blocks = _genes(structure, seed), pool.blocks(order)
+            genes, blocks = random_table(structure, seed), blocks_of(pool, order)
             *_, active = _chain(
                 structure, genes, pool, seed=seed, budget=budget, blocks=blocks, at_first=at_first, **WARM
             )
@@ -199,7 +184,7 @@ def test_instances_join_when_a_table_fits_all_in_play_and_gets_them_wrong():
 
         def begun(budget: int, seed: int = seed, order: Sequence[int] = order) -> tuple[np.ndarray, Blocks, int]:
             """The beginning of a chain: its table, the instances in their places, and how many are in play."""
-            genes, blocks = _genes(structure, seed), pool.blocks(order)
+            genes, blocks = random_table(structure, seed), blocks_of(pool, order)
             *_, active = _chain(
                 structure, genes, pool, seed=seed, budget=budget, blocks=blocks, at_first=at_first, **WARM
             )
@@ -210,15 +195,15 @@ def test_instances_join_when_a_table_fits_all_in_play_and_gets_them_wrong():
             middle = (without + joined) // 2
             without, joined = (middle, joined) if begun(middle)[-1] == at_first else (without, middle)
         genes, blocks, active = begun(joined)
-        costs = _costs_in(structure, genes, blocks, len(pool))
+        costs = table_costs(structure, genes, blocks, len(pool))
         assert active > at_first and not costs[:at_first].any() and costs[at_first:active].all()
-        moved += sum(_in_place(blocks, place) != _in_place(pool.blocks(order), place) for place in range(active))
+        moved += sum(_in_place(blocks, place) != _in_place(blocks_of(pool, order), place) for place in range(active))
     assert moved > 0
 
 
 def test_a_chain_has_all_in_play_if_there_are_fewer_than_it_begins_with():
     structure, pool = Structure(2), _any_pool(Random(3), 5)
-    *_, active = _chain(structure, _genes(structure, 0), pool, seed=0, budget=2000)
+    *_, active = _chain(structure, random_table(structure, 0), pool, seed=0, budget=2000)
     assert active == 5
 
 
@@ -245,41 +230,41 @@ def test_shortening_keeps_the_fit_and_never_makes_it_longer(access):
 
 def test_shortening_that_is_stopped_leaves_a_table_that_fits_however_hot_it_is(access):
     structure, pool, genes = access
-    table, watch = genes.copy(), np.zeros(4)
-    settings: dict[str, Any] = {"must_fit": True, "hot": 100.0, "cold": 100.0, "length_cost": 0.02}
+    table, monitor = genes.copy(), new_monitor()
+    settings: dict[str, Any] = {"budget": 10**9, "must_fit": True, "hot": 100.0, "cold": 100.0, "length_cost": 0.02}
     with ThreadPoolExecutor(1) as executor:
-        chain = executor.submit(lambda: _chain(structure, table, pool, seed=1, budget=10**9, watch=watch, **settings))
-        _stop_on_the_way(watch)
-        assert 0 < chain.result()[1] < 10**9
+        chain = executor.submit(lambda: _chain(structure, table, pool, seed=1, monitor=monitor, **settings))
+        _stop_on_the_way(monitor)
+        assert 0 < chain.result().candidates < 10**9
     assert (table != genes).any() and not _costs(structure, table, pool).any()
 
 
 # ---- being told to stop
 
 
-def _stop_on_the_way(watch: np.ndarray) -> None:
-    while watch[1] == 0:
+def _stop_on_the_way(monitor: np.ndarray) -> None:
+    while monitor[CANDIDATES] == 0:
         time.sleep(0.001)
-    watch[0] = 1
+    monitor[STOP] = 1
 
 
 def test_a_chain_that_is_told_to_stop_before_it_begins_leaves_its_table_as_it_was():
     pool, structure = task_pool(get_task("merge"), 0), Structure(3, 3)
-    genes = _genes(structure, 0)
-    fits, candidates, *_ = _chain(structure, genes, pool, seed=0, budget=10**9, watch=np.array([1.0, 0, 0, 0]))
-    assert not fits and candidates == 0 and (genes == _genes(structure, 0)).all()
+    genes = random_table(structure, 0)
+    fits, candidates, *_ = _chain(structure, genes, pool, seed=0, budget=10**9, monitor=np.array([1.0, 0, 0, 0]))
+    assert not fits and candidates == 0 and (genes == random_table(structure, 0)).all()
 
 
 def test_a_chain_stops_when_it_is_told_to_on_the_way():
-    pool, structure, watch = task_pool(get_task("merge"), 0), Structure(3, 1), np.zeros(4)
+    pool, structure, monitor = task_pool(get_task("merge"), 0), Structure(3, 1), new_monitor()
     with ThreadPoolExecutor(1) as executor:
         chain = executor.submit(
-            lambda: _chain(structure, _genes(structure, 0), pool, seed=0, budget=10**9, watch=watch)
+            lambda: _chain(structure, random_table(structure, 0), pool, seed=0, budget=10**9, monitor=monitor)
         )
-        _stop_on_the_way(watch)
+        _stop_on_the_way(monitor)
         fits, candidates, _, best, active = chain.result()
     assert not fits and 0 < candidates < 10**9 and candidates % LOOK_UP == 0
-    assert 0 < best <= watch[2] and watch[3] == active
+    assert 0 < best <= monitor[COST] and monitor[IN_PLAY] == active
 
 
 # ---- programs as tables

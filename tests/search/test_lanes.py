@@ -12,9 +12,9 @@ import pytest
 from nram.bench.search import live_code
 from nram.programs.interpret import Ending, interpret, trace
 from nram.programs.ir import MODULES, Program
-from nram.search.instances import Blocks, Pool
-from nram.search.kernel import compile_row, random_genes
-from nram.search.lanes import CONSTANTS, FRAME, LANES
+from nram.search.chains import blocks_of, random_table, shape_of
+from nram.search.instances import Pool
+from nram.search.kernel import CONSTANTS, LANES, Blocks, Frame, new_table
 from nram.search.structure import Structure
 from nram.tasks.base import Instance
 
@@ -43,32 +43,43 @@ class Ran(NamedTuple):
 
 def run_lanes(structure: Structure, genes: np.ndarray, blocks: Blocks, block: int, lanes: int) -> Ran:
     """The code that the search calls, called with the same frame; writing outside its room is an error."""
-    count = len(structure.operations)
-    code, lengths = np.zeros((structure.rows, count, 4), np.int16), np.zeros(structure.rows, np.int64)
-    for row in range(structure.rows):
-        live = np.zeros(count, np.bool_)
-        lengths[row] = compile_row(structure.operations, structure.registers, genes[row], code[row], live)
+    shape = shape_of(structure)
+    table = new_table(shape, genes)
     given = [np.ascontiguousarray(array[block]) for array in blocks]
-    before = [array.copy() for array in (genes, code, lengths, *given)]
-    starts, _, limits, cells, _, _ = given
-    heights = (len(starts), CONSTANTS + structure.registers + count, structure.registers, 1, 2)
+    before = [array.copy() for array in (*table, *given)]
+    starts, sizes, limits, cells, wanted, counts = given
+    heights = (len(starts), CONSTANTS + structure.registers + len(structure.operations), structure.registers, 1, 2)
     rooms = [np.full((height + 2, LANES), GUARD, np.int32) for height in heights]
-    frame = np.array(
-        [
-            *(array.ctypes.data for array in (code, lengths, genes)),
-            *(count, structure.width, structure.registers),
-            *(array.ctypes.data for array in given),
-            *(len(starts), len(cells), int(limits.max()), lanes),
-            *(room[1:].ctypes.data for room in rooms),
-        ],
-        np.int64,
+    memory, values, new_values, wrong, visited = (room[1:] for room in rooms)
+    frame = Frame(
+        code=table.code.ctypes.data,
+        lengths=table.lengths.ctypes.data,
+        genes=genes.ctypes.data,
+        starts=starts.ctypes.data,
+        sizes=sizes.ctypes.data,
+        limits=limits.ctypes.data,
+        cells=cells.ctypes.data,
+        wanted=wanted.ctypes.data,
+        counts=counts.ctypes.data,
+        memory=memory.ctypes.data,
+        values=values.ctypes.data,
+        new_values=new_values.ctypes.data,
+        wrong=wrong.ctypes.data,
+        visited=visited.ctypes.data,
+        operations=len(structure.operations),
+        width=structure.width,
+        registers=structure.registers,
+        most_cells=len(starts),
+        most_outputs=len(cells),
+        longest=int(limits.max()),
+        lanes=lanes,
     )
-    assert len(frame) == len(FRAME)
+    frame = np.array(frame, np.int64)
     kept = frame.copy()
-    function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(structure.run_block)
+    function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(shape.run_block)
     halted = function(frame.ctypes.data)
     assert (frame == kept).all()
-    for array, old in zip((genes, code, lengths, *given), before, strict=True):
+    for array, old in zip((*table, *given), before, strict=True):
         assert (array == old).all()
     for room in rooms:
         assert (room[[0, -1]] == GUARD).all()
@@ -102,12 +113,6 @@ def any_pool(rng: Random, count: int) -> Pool:
     return Pool(tuple(instances))
 
 
-def any_table(structure: Structure, seed: int) -> np.ndarray:
-    genes = np.zeros((structure.rows, structure.width), np.int16)
-    random_genes(seed, structure.operations, structure.registers, structure.states, genes)
-    return genes
-
-
 def some_lanes(rng: Random, count: int) -> int:
     """Lanes of a block that holds so many instances: all, one or some of them."""
     return rng.choice(((1 << count) - 1, 1 << rng.randrange(count), rng.randrange(1, 1 << count)))
@@ -117,11 +122,11 @@ def some_lanes(rng: Random, count: int) -> int:
 def test_every_lane_asked_for_runs_as_in_the_interpreter_and_the_others_rest(structure):
     rng = Random(str(structure))
     pool = any_pool(rng, 2 * LANES + 5)
-    blocks = pool.blocks()
+    blocks = blocks_of(pool)
     halts = stops = 0
     used: set[str] = set()
     for seed in range(16):
-        genes = any_table(structure, seed)
+        genes = random_table(structure, seed)
         if seed % 2:
             genes[:, -2] *= np.array([rng.random() < 0.2 for _ in genes], np.int16)  # halting less often: longer runs
         program = structure.program(genes)
@@ -166,7 +171,7 @@ def test_a_module_is_right_on_all_arguments_in_memories_of_several_sizes_in_one_
                 instances.append(Instance(memory, after, list(range(size)), [2], 1))
     Random(name).shuffle(instances)
     pool = Pool(tuple(instances))
-    blocks = pool.blocks()
+    blocks = blocks_of(pool)
     for block in range(len(blocks[0])):
         count = min(LANES, len(pool) - block * LANES)
         ran = run_lanes(structure, genes, blocks, block, (1 << count) - 1)
@@ -194,8 +199,8 @@ def _table_for(structure: Structure, name: str) -> np.ndarray:
 def test_a_block_without_lanes_to_run_does_nothing():
     structure = Structure(2)
     pool = any_pool(Random(0), LANES)
-    blocks = pool.blocks()
-    ran = run_lanes(structure, any_table(structure, 0), blocks, 0, 0)
+    blocks = blocks_of(pool)
+    ran = run_lanes(structure, random_table(structure, 0), blocks, 0, 0)
     assert ran.halted == 0 and not ran.visited.any()
     assert (ran.memory == blocks[0][0]).all()
 
@@ -203,10 +208,10 @@ def test_a_block_without_lanes_to_run_does_nothing():
 def test_what_a_lane_does_depends_on_no_other_lane():
     structure = Structure(3, 2)
     pool = any_pool(Random(5), LANES)
-    genes = any_table(structure, 11)
-    together = run_lanes(structure, genes, pool.blocks(), 0, ALL_LANES)
+    genes = random_table(structure, 11)
+    together = run_lanes(structure, genes, blocks_of(pool), 0, ALL_LANES)
     for lane in range(LANES):
-        alone = run_lanes(structure, genes, pool.blocks(), 0, 1 << lane)
+        alone = run_lanes(structure, genes, blocks_of(pool), 0, 1 << lane)
         assert alone.halted >> lane & 1 == together.halted >> lane & 1
         for one, other in zip(alone[1:], together[1:], strict=True):
             assert (np.asarray(one)[..., lane] == np.asarray(other)[..., lane]).all()
@@ -215,7 +220,7 @@ def test_what_a_lane_does_depends_on_no_other_lane():
 def test_the_order_of_a_pool_says_which_lane_an_instance_has():
     pool = any_pool(Random(2), LANES + 3)
     order = Random(3).sample(range(len(pool)), len(pool))
-    starts, sizes, limits, cells, wanted, counts = pool.blocks(order)
+    starts, sizes, limits, cells, wanted, counts = blocks_of(pool, order)
     assert starts.shape[::2] == (2, LANES) and all(array.dtype == np.int32 for array in (starts, sizes, cells, counts))
     for place, number in enumerate(order):
         block, lane = divmod(place, LANES)

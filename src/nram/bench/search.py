@@ -23,8 +23,9 @@ from nram.programs.interpret import interpret
 from nram.programs.ir import Program
 from nram.programs.native.jit import CompiledProgram
 from nram.programs.simplify.specialise import visited_situations
+from nram.search.chains import anneal, blocks_of, random_table, shape_of, table_costs
 from nram.search.instances import Pool, task_pool
-from nram.search.kernel import NOT_HALTING, _mutate, compile_row, judge, random_genes, run_chain
+from nram.search.kernel import NOT_HALTING, Annealing, ChainEnd, mutate, new_table
 from nram.search.structure import Structure
 from nram.tasks.base import Instance
 
@@ -80,51 +81,32 @@ def measure_task(task: str, structure: Structure, seconds: float) -> dict[str, A
 # ---- the chain
 
 
-def anneal(structure: Structure, pool: Pool, genes: np.ndarray, seed: int, budget: int, hot: float, cold: float) -> Any:
-    """A chain as the search runs it, here on instances of all sizes from the start; it changes `genes` in place."""
-    return run_chain(
-        structure.run_block,
-        seed,
-        structure.operations,
-        structure.registers,
-        structure.states,
-        genes,
-        pool.blocks(Random(seed).sample(range(len(pool)), len(pool))),
-        len(pool),
-        budget,
-        hot,
-        cold,
-        LENGTH_COST,
-        AT_FIRST,
-        False,
-        np.zeros(4),
-    )
-
-
-def start_of(structure: Structure, seed: int) -> np.ndarray:
-    genes = np.zeros((structure.rows, structure.width), np.int16)
-    random_genes(seed, structure.operations, structure.registers, structure.states, genes)
-    return genes
+def run_chain(
+    structure: Structure, pool: Pool, genes: np.ndarray, seed: int, budget: int, hot: float = HOT, cold: float = COLD
+) -> ChainEnd:
+    """A chain as the search runs it, but on instances of all sizes from the start. It changes `genes` in place."""
+    blocks = blocks_of(pool, Random(seed).sample(range(len(pool)), len(pool)))
+    return anneal(structure, genes, blocks, len(pool), Annealing(seed, budget, hot, cold, LENGTH_COST, AT_FIRST))
 
 
 def table_on_the_way(structure: Structure, pool: Pool, seed: int, temperature: float) -> np.ndarray:
-    genes = start_of(structure, seed)
-    anneal(structure, pool, genes, seed, ON_THE_WAY, temperature, temperature)
+    genes = random_table(structure, seed)
+    run_chain(structure, pool, genes, seed, ON_THE_WAY, temperature, temperature)
     return genes
 
 
 def time_chains(structure: Structure, pool: Pool, seconds: float) -> ChainSpeed:
     """Chains from seeds 1, 2, 3 and so on, until the time is over."""
-    anneal(structure, pool, start_of(structure, 1), 1, 1, HOT, COLD)  # compiled, or loaded, before the clock starts
+    run_chain(structure, pool, random_table(structure, 1), 1, 1)  # compiled, or loaded, before the clock starts
     candidates = runs = seed = 0
     passed = 0.0
     while passed < seconds:
         seed += 1
-        genes = start_of(structure, seed)
+        genes = random_table(structure, seed)
         began = time.process_time()
-        _, tried, ran, _, _ = anneal(structure, pool, genes, seed, CHAIN, HOT, COLD)
+        end = run_chain(structure, pool, genes, seed, CHAIN)
         passed += time.process_time() - began
-        candidates, runs = candidates + tried, runs + ran
+        candidates, runs = candidates + end.candidates, runs + end.runs
     return ChainSpeed(candidates, runs, passed)
 
 
@@ -150,16 +132,14 @@ def changed_table(structure: Structure, table: np.ndarray, row: int, state: np.n
     """A copy with one change to a row, proposed as a chain does; `state` is that of the random numbers."""
     changed = table.copy()
     _, live = live_code(structure, table[row])
-    _mutate(state, structure.operations, structure.registers, structure.states, changed, row, live)
+    mutate(state, shape_of(structure), changed, row, live)
     return changed
 
 
 def live_code(structure: Structure, genes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The operations of a row that matter, and which of all they are."""
-    count = len(structure.operations)
-    code, live = np.zeros((count, 4), np.int16), np.zeros(count, np.bool_)
-    length = compile_row(structure.operations, structure.registers, genes, code, live)
-    return code[:length], live
+    table = new_table(shape_of(structure), genes[None])
+    return table.code[0, : table.lengths[0]], table.live[0]
 
 
 def row_meaning(structure: Structure, genes: np.ndarray) -> tuple[bytes, bool, bytes]:
@@ -217,12 +197,10 @@ class PlainLoop:
 
 def by_evaluator(structure: Structure, pool: Pool) -> Judge:
     """The cost by the annealer's own evaluator, every row and every instance anew."""
-    run_block, operations, registers = structure.run_block, structure.operations, structure.registers
-    blocks, costs = pool.blocks(), np.zeros(len(pool))
+    blocks = blocks_of(pool)
 
     def cost(genes: np.ndarray) -> float:
-        judge(run_block, operations, registers, genes, blocks, len(costs), costs)
-        return float(costs.sum())
+        return float(table_costs(structure, genes, blocks, len(pool)).sum())
 
     return cost
 

@@ -22,9 +22,10 @@ from nram.programs.ir import Program
 from nram.programs.simplify import simplify
 from nram.programs.simplify.specialise import visited_situations
 from nram.search.callbacks import SILENT, Best, Report, SearchCallbacks
+from nram.search.chains import anneal, blocks_of, new_monitor, random_table, shape_of, table_costs
 from nram.search.counterexamples import Counterexamples
 from nram.search.instances import Pool, exact
-from nram.search.kernel import judge, random_genes, run_chain
+from nram.search.kernel import CANDIDATES, COST, STOP, Annealing
 from nram.search.look_up import have_tables
 from nram.search.schedule import REPAIR, STRUCTURES, Chain, begins_anew, round_of_chains
 from nram.search.structure import Structure
@@ -141,10 +142,10 @@ class Search:
         try:
             have_tables(self._modules, map(len, (instance.input for instance in self.pool.instances)))
             for structure in self.structures:
-                assert structure.run_block
+                shape_of(structure)
             chain = round_of_chains(0, self.seed, self.structures)[0]._replace(budget=1)
-            genes, _, _ = self._chain(chain, self._random(chain), self.pool, np.zeros(4))
-            self._costs(chain.structure, genes, self.pool)
+            genes, _, _ = self._chain(chain, random_table(chain.structure, chain.seed), self.pool, new_monitor())
+            table_costs(chain.structure, genes, blocks_of(self.pool), len(self.pool))
         finally:
             telling.cancel()
 
@@ -154,7 +155,7 @@ class Search:
         chains = round_of_chains(self.state.round, self.seed, self.structures, manners)
         pool = self.pool
         have_tables(self._modules, map(len, (instance.input for instance in pool.instances)))
-        self.watches = {number: np.zeros(4) for number in range(len(chains))}
+        self.watches = {number: new_monitor() for number in range(len(chains))}
         starts = [self._start(chain) for chain in chains]
         futures = [
             executor.submit(self._chain, chain, genes, pool, self.watches[i])
@@ -183,7 +184,7 @@ class Search:
                         learned += against
         finally:
             for watch in self.watches.values():
-                watch[0] = 1
+                watch[STOP] = 1
             for future in futures:
                 future.cancel()
         if learned:
@@ -196,7 +197,7 @@ class Search:
         return None, True
 
     def _watch_of_shortening(self) -> np.ndarray:
-        self.watches[-1] = np.zeros(4)
+        self.watches[-1] = new_monitor()
         return self.watches[-1]
 
     def _start(self, chain: Chain) -> np.ndarray:
@@ -207,13 +208,7 @@ class Search:
             for left in self.state.left:
                 if left.structure == structure:
                     return left.genes.copy()
-        return self._random(chain)
-
-    def _random(self, chain: Chain) -> np.ndarray:
-        structure = chain.structure
-        genes = np.zeros((structure.rows, structure.width), np.int16)
-        random_genes(chain.seed, structure.operations, structure.registers, structure.states, genes)
-        return genes
+        return random_table(chain.structure, chain.seed)
 
     def _chain(self, chain: Chain, genes: np.ndarray, pool: Pool, watch: np.ndarray) -> tuple[np.ndarray, bool, int]:
         structure = chain.structure
@@ -224,31 +219,17 @@ class Search:
         # A block runs until its longest is done, so the long ones that are in play share one.
         in_play = chain.manner.at_first
         order[:in_play] = sorted(order[:in_play], key=lambda i: pool.instances[i].steps)
-        fits, candidates, _, _, _ = run_chain(
-            structure.run_block,
-            chain.seed,
-            structure.operations,
-            structure.registers,
-            structure.states,
-            genes,
-            pool.blocks(order),
-            len(pool),
-            chain.budget,
-            chain.manner.hot,
-            chain.manner.cold,
-            chain.manner.length_cost,
-            chain.manner.at_first,
-            False,
-            watch,
-        )
-        return genes, fits, candidates
+        manner = chain.manner
+        settings = Annealing(chain.seed, chain.budget, manner.hot, manner.cold, manner.length_cost, manner.at_first)
+        end = anneal(structure, genes, blocks_of(pool, order), len(pool), settings, watch)
+        return genes, end.fits, end.candidates
 
     # ---- what is found
 
     def _count(self, chain: Chain, genes: np.ndarray, candidates: int, pool: Pool) -> None:
         """Note a chain that has ended, and its program if there was none better."""
         structure = chain.structure
-        costs = self._costs(structure, genes, pool)
+        costs = table_costs(structure, genes, blocks_of(pool), len(pool))
         cost = float(costs.sum())
         better = cost < self.state.best_cost
         left = {one.structure: one for one in self.state.left}
@@ -265,20 +246,6 @@ class Search:
         )
         if better and cost > 0:
             self._tell_best(structure, genes, costs, pool)
-
-    def _costs(self, structure: Structure, genes: np.ndarray, pool: Pool) -> np.ndarray:
-        """Of a table on every instance."""
-        costs = np.zeros(len(pool))
-        judge(
-            structure.run_block,
-            structure.operations,
-            structure.registers,
-            genes,
-            pool.blocks(),
-            len(pool),
-            costs,
-        )
-        return costs
 
     def _tell_best(self, structure: Structure, genes: np.ndarray, costs: np.ndarray, pool: Pool) -> None:
         wrong = [pool.instances[i] for i in np.flatnonzero(costs)]
@@ -302,26 +269,14 @@ class Search:
         structure = chain.structure
         programs = [self._simplified(structure, genes, pool)]
         hot, cold, length_cost = SHORTENING
+        budget = min(SHORTENING_BUDGET, SHORTENING_RUNS // len(pool))
         for number in range(SHORTENING_CHAINS):
             other = genes.copy()
-            run_chain(
-                structure.run_block,
-                chain.seed + 7919 * (number + 1),
-                structure.operations,
-                structure.registers,
-                structure.states,
-                other,
-                pool.blocks(),
-                len(pool),
-                min(SHORTENING_BUDGET, SHORTENING_RUNS // len(pool)),
-                hot,
-                cold,
-                length_cost,
-                len(pool),
-                True,
-                watch,
+            settings = Annealing(
+                chain.seed + 7919 * (number + 1), budget, hot, cold, length_cost, len(pool), must_fit=True
             )
-            if watch[0]:  # out of time: what is there must do
+            anneal(structure, other, blocks_of(pool), len(pool), settings, watch)
+            if watch[STOP]:  # out of time: what is there must do
                 break
             programs.append(self._simplified(structure, other, pool))
         by_steps = [(_steps_if_it_fits(program, pool), program) for program in programs]
@@ -361,12 +316,12 @@ class Search:
             time.sleep(0.02 if self._elapsed() < 2 else 0.1)
             if self._stop_asked():
                 for watch in self.watches.values():
-                    watch[0] = 1
+                    watch[STOP] = 1
             self._tell()
 
     def _tell(self) -> None:
-        at_work = [watch for number, watch in self.watches.items() if number >= 0 and watch[1] > 0]
-        candidates = self.state.candidates + int(sum(watch[1] for watch in at_work))
+        at_work = [watch for number, watch in self.watches.items() if number >= 0 and watch[CANDIDATES] > 0]
+        candidates = self.state.candidates + int(sum(watch[CANDIDATES] for watch in at_work))
         self.callbacks.report(
             Report(
                 round=self.state.round,
@@ -378,7 +333,7 @@ class Search:
                 pool=len(self.pool),
                 counterexamples=len(self.state.counterexamples),
                 best_cost=self.state.best_cost,
-                running_cost=min((float(watch[2]) for watch in at_work), default=float("inf")),
+                running_cost=min((float(watch[COST]) for watch in at_work), default=float("inf")),
             )
         )
 

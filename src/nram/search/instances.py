@@ -11,7 +11,6 @@ import numpy as np
 
 from nram.errors import UsageError
 from nram.limits import wrong_cells
-from nram.search.lanes import LANES
 from nram.tasks.base import Instance, Task
 
 SMALL = 7  # every complexity up to here, and one larger
@@ -27,11 +26,6 @@ MOST_CELLS = 50_000_000  # of all instances, each as large as the largest
 def most_steps(memory_size: int) -> int:
     """More than that is no search: one run could take minutes."""
     return 64 * memory_size + 4096
-
-
-Blocks = tuple[np.ndarray, ...]
-"""Instances in the form of the kernel: starts [blocks, cells, lanes], sizes and limits [blocks, lanes], output cells
-and what they should hold [blocks, output cells, lanes], and how many there are [blocks, lanes]; all int32."""
 
 
 @dataclass(frozen=True)
@@ -72,17 +66,13 @@ class Pool:
     def __len__(self) -> int:
         return len(self.instances)
 
-    def blocks(self, order: Sequence[int] | None = None) -> Blocks:
-        """The instances in some order (a new copy, which a chain may rearrange); lanes too many hold nothing."""
-        chosen = np.arange(len(self)) if order is None else np.array(order)
-        return tuple(_in_lanes(array[chosen]) for array in self._arrays)
-
     def shortest_first(self, rng: Random) -> list[int]:
         """An order by the step limit, with some disorder so that no two chains begin alike."""
         return sorted(range(len(self)), key=lambda i: self.instances[i].steps + rng.uniform(0, DISORDER))
 
     @cached_property
-    def _arrays(self) -> tuple[np.ndarray, ...]:
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """All instances as arrays, in the order of the kernel's `Blocks`."""
         count = len(self.instances)
         cells = max(len(instance.input) for instance in self.instances)
         outputs = max(len(instance.cells) for instance in self.instances)
@@ -95,13 +85,6 @@ class Pool:
         limits = np.array([instance.steps for instance in self.instances], np.int32)
         counts = np.array([len(instance.cells) for instance in self.instances], np.int32)
         return starts, sizes, limits, asked, wanted, counts
-
-
-def _in_lanes(array: np.ndarray) -> np.ndarray:
-    blocks = -(-len(array) // LANES)
-    padded = np.zeros((blocks * LANES, *array.shape[1:]), np.int32)
-    padded[: len(array)] = array
-    return np.ascontiguousarray(np.moveaxis(padded.reshape(blocks, LANES, *array.shape[1:]), 1, -1))
 
 
 def task_pool(task: Task, seed: int) -> Pool:

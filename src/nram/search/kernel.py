@@ -1,55 +1,196 @@
-"""The inner loop of the search: candidates changed, compiled to live code, run and judged. Compiled by Numba.
+"""The inner loop of the search: change a table, compile the changed row, run it, keep it or undo it. Compiled by Numba.
 
-A candidate is a table of small integers, `genes[row]`, a row for every state and combination of flags:
+A candidate is a table of small integers, `genes[row]`, with a row for every state and combination of flags:
 
-    for each operation k: first argument, second argument, whether it is there (only WRITE can be absent)
+    for each operation k: first argument, second argument, whether it is present (only WRITE can be absent)
     for each register: its new value; then halt (0 or 1); then the next state
 
-Values are numbered: 0, 1, 2 are the constants, then the registers, then the operations' outputs. `operations[k]` is
-(number of the module, its arguments, whether it writes).
+Values are numbered: 0, 1, 2 are the constants, then come the registers, then the operations' outputs.
 
-What makes it fast: a change concerns one row, so only its operations are looked at again; a change that leaves the
-row's live code as it was needs no run; only instances whose run visited the row are run again, sixteen at a time
-(`lanes`); and a candidate is given up as soon as it is certain to be refused, the blocks that refuse most first.
+What makes it fast:
+- A change concerns one row, so only that row is compiled again.
+- If the row's live code stays the same, the candidate does the same as before, and nothing is run.
+- Only instances whose run visited the row are run again, sixteen at a time (`lanes`).
+- A candidate is given up as soon as it is certain to be refused. The blocks that refuse most often come first.
 
-One file, although it has parts (chance, tables, changes, blocks, the chain): Numba keeps the machine code of a function
-until its own file changes, so functions called from another file would stay as they were.
+Everything is in one file, with the numbers that `lanes` shares. Numba caches the machine code of a function until the
+function's own file changes, so a change in another file would leave old code in use.
+
+Numba hands over the fields of a record one by one, and counts references to arrays by atomic instructions unless it
+sees that it need not. It sees that in functions with one exit, and without local names for a record's arrays. The
+functions of the inner loop are written like this, which saves a fifth of the time.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit, types
 from numba.extending import intrinsic
 
-from nram.search.lanes import CONSTANTS, FRAME, LANES
+from nram.programs.ir import CONSTANTS as CONSTANT_MODULES
 
-JOINING_AT_ONCE = 4  # instances that a chain gets wrong and has not had in play
-LOOK_UP = 4096  # candidates between two looks at `watch`, unless they take
+LANES = 16  # instances of a block, which run at once
+CONSTANTS = len(CONSTANT_MODULES)
+
+JOINING_AT_ONCE = 4  # failed instances that come into play together
+LOOK_UP = 4096  # candidates between two looks at the monitor, unless they take
 LOOK_UP_STEPS = 1 << 21  # steps of lanes
-NOT_HALTING = 0.25  # the cost of an instance on which it does not halt, in wholly wrong instances
-ROW_LENGTH = 2  # what a row that is visited counts beside its operations
-FRESH = 35  # of 100 new sources are an operation that was dead before
+NOT_HALTING = 0.25  # the cost of an instance on which the program does not halt; a wholly wrong one costs 1
+ROW_LENGTH = 2  # what a visited row counts beside its operations
+FRESH = 35  # percent of new sources that are operations which were dead before
+ZERO_COST = 1e-9  # sums of costs below this are 0 but for rounding
 
-CODE, LENGTHS, GENES, OPERATIONS, WIDTH, REGISTERS = range(6)
-(STARTS, SIZES, LIMITS, CELLS, WANTED, COUNTS, MOST_CELLS, MOST_OUTPUTS, LONGEST, AT_WORK) = range(6, 16)
-MEMORY, VALUES, HELD, WRONG, VISITED = range(16, 21)
-assert len(FRAME) == 21
+# Columns of `Shape.operations`, of `Table.code` and of the monitor.
+MODULE, ARITY, WRITES = range(3)
+CODE_MODULE, CODE_FIRST, CODE_SECOND, CODE_OUTPUT = range(4)
+STOP, CANDIDATES, COST, IN_PLAY = range(4)
+
+
+class Frame(NamedTuple):
+    """The position of everything in the frame that `run_block` gets: addresses of arrays, and numbers."""
+
+    code: int  # int16 [rows, operations, 4]: module, first argument, second argument, output
+    lengths: int  # int64 [rows]
+    genes: int  # int16 [rows, width]; `run_block` reads the last registers + 2: new values, halt, next state
+    starts: int  # int32 [most cells, LANES]
+    sizes: int  # int32 [LANES]
+    limits: int  # int32 [LANES]
+    cells: int  # int32 [most output cells, LANES]
+    wanted: int  # int32 [most output cells, LANES]
+    counts: int  # int32 [LANES], of output cells
+    memory: int  # room for int32 [most cells, LANES]
+    values: int  # room for int32 [values, LANES]
+    new_values: int  # room for int32 [registers, LANES]
+    wrong: int  # result, int32 [LANES]: output cells that are not as wanted
+    visited: int  # result, uint64 [LANES]: the rows visited, a bit each
+    operations: int  # from here on the frame holds the numbers themselves
+    width: int
+    registers: int
+    most_cells: int
+    most_outputs: int
+    longest: int  # of the limits
+    lanes: int  # the lanes to run, a bit each
+
+
+AT = Frame(*range(len(Frame._fields)))
+FIRST_NUMBER = AT.operations
+
+
+class Shape(NamedTuple):
+    """What all tables of a structure share."""
+
+    run_block: int
+    """The address of the code that runs a block of instances."""
+    operations: np.ndarray
+    """int64 [operations, 3]: index of the module, number of its arguments, whether it writes."""
+    registers: int
+    states: int
+
+
+class Blocks(NamedTuple):
+    """Instances in lanes, all int32. Unused lanes hold zeros."""
+
+    starts: np.ndarray
+    """[blocks, cells, lanes]"""
+    sizes: np.ndarray
+    """[blocks, lanes]"""
+    limits: np.ndarray
+    """[blocks, lanes]"""
+    cells: np.ndarray
+    """[blocks, output cells, lanes]"""
+    wanted: np.ndarray
+    """[blocks, output cells, lanes]"""
+    counts: np.ndarray
+    """[blocks, lanes], of output cells"""
+
+
+class Annealing(NamedTuple):
+    """How a chain is annealed. Costs and temperatures are in wholly wrong instances."""
+
+    seed: int
+    budget: int
+    """The most candidates."""
+    hot: float
+    cold: float
+    length_cost: float
+    """Of a live operation in a row that is visited."""
+    at_first: int
+    """Instances in play from the start. Others join when a candidate gets them wrong."""
+    must_fit: bool = False
+    """Shorten a table that fits: take only candidates that fit too, use the whole budget, end with the shortest."""
+
+
+class Table(NamedTuple):
+    """A table with the live code of its rows."""
+
+    genes: np.ndarray
+    code: np.ndarray
+    lengths: np.ndarray
+    live: np.ndarray
+
+
+class Runs(NamedTuple):
+    """How to run the blocks, and what came out: of the current table, and of the candidate.
+
+    It has just what the inner loop needs. Arrays of [lanes] have the lanes of all blocks, one after another.
+    """
+
+    run_block: int
+    frames: np.ndarray
+    """int64 [blocks, len(AT)]"""
+    counts: np.ndarray
+    """[lanes], of output cells"""
+    cost: np.ndarray
+    """[lanes]"""
+    visited: np.ndarray
+    """[lanes], the rows that the run visited, a bit each"""
+    wrong: np.ndarray
+    """[lanes], wrong output cells of the candidate"""
+    new_cost: np.ndarray
+    new_visited: np.ndarray
+    turn: np.ndarray
+    """The order in which blocks are run: those that refuse candidates come first."""
+    room: np.ndarray
+    """Where `run_block` works; here to stay alive."""
+
+
+class Evaluation(NamedTuple):
+    """How a table does on the instances in play."""
+
+    cost: float
+    length: int
+    visited: Any
+    """The rows that any run visits, a bit each; uint64."""
+
+
+class ChainEnd(NamedTuple):
+    """How a chain ended."""
+
+    fits: bool
+    """Whether the table is right on every instance."""
+    candidates: int
+    runs: int
+    """Of single instances."""
+    best: float
+    """The least cost seen since the last instances joined."""
+    active: int
+    """Instances in play."""
 
 
 def _compiled(function) -> Any:
+    options: dict[str, Any] = {"nogil": True, "boundscheck": False, "error_model": "numpy"}  # nothing divides by 0
     try:
-        return njit(cache=True, nogil=True, boundscheck=False)(function)
-    except RuntimeError:  # nowhere to keep it: a user without a home, a package that cannot be written to
-        return njit(nogil=True, boundscheck=False)(function)
+        return njit(cache=True, **options)(function)
+    except RuntimeError:  # no folder for the cache: a user without a home, a package that cannot be written to
+        return njit(**options)(function)
 
 
 @intrinsic
 def _call(_typing, _address, _frame):  # pyright: ignore
-    """A function at an address, called with another address."""
+    """Call the function at an address with another address."""
     from llvmlite import ir
 
     def generate(_context, builder, _signature, arguments):
@@ -60,9 +201,12 @@ def _call(_typing, _address, _frame):  # pyright: ignore
     return types.int64(types.int64, types.int64), generate
 
 
+# ---- random numbers
+
+
 @_compiled
 def _random(state):
-    """xorshift64*: 64 random bits."""
+    """64 random bits, by xorshift64*."""
     x = state[0]
     x ^= x >> np.uint64(12)
     x ^= x << np.uint64(25)
@@ -94,141 +238,209 @@ def _seeded(seed, constant):
 
 
 @_compiled
-def _any_value(state, operations, registers, place):
-    """A value that operation `place` may use: a constant, a register, or an earlier output that is not WRITE's."""
+def _any_value(state, shape, k):
+    """A value that operation `k` may use: a constant, a register, or an earlier output that is not WRITE's."""
+    first_output = CONSTANTS + shape.registers
     while True:
-        value = _below(state, CONSTANTS + registers + place)
-        if value < CONSTANTS + registers or operations[value - CONSTANTS - registers, 2] == 0:
+        value = _below(state, first_output + k)
+        if value < first_output or shape.operations[value - first_output, WRITES] == 0:
             return value
 
 
 @_compiled
-def random_genes(seed, operations, registers, states, genes):
+def random_genes(seed, shape, genes):
     """Fill a table at random."""
     state = _seeded(seed, 0x2545F4914F6CDD1D)
+    operations, registers = shape.operations, shape.registers
     count = len(operations)
     for row in range(len(genes)):
         for k in range(count):
-            genes[row, 3 * k] = _any_value(state, operations, registers, k)
-            genes[row, 3 * k + 1] = _any_value(state, operations, registers, k)
-            genes[row, 3 * k + 2] = _below(state, 2) if operations[k, 2] == 1 else 1
+            genes[row, 3 * k] = _any_value(state, shape, k)
+            genes[row, 3 * k + 1] = _any_value(state, shape, k)
+            genes[row, 3 * k + 2] = _below(state, 2) if operations[k, WRITES] == 1 else 1
         for r in range(registers):
-            genes[row, 3 * count + r] = _any_value(state, operations, registers, count)
+            genes[row, 3 * count + r] = _any_value(state, shape, count)
         genes[row, 3 * count + registers] = _below(state, 5) == 0
-        genes[row, 3 * count + registers + 1] = _below(state, states)
+        genes[row, 3 * count + registers + 1] = _below(state, shape.states)
 
 
 @_compiled
-def compile_row(operations, registers, genes, code, live):
-    """The operations of a row that matter, as (module, first, second, output); returns how many."""
+def compile_row(shape, table, row):
+    """Find the operations of a row that matter, and write them to the table's code, in their order.
+
+    An operation is live if it writes, or if a live operation or a register uses its output. A row that halts updates
+    no registers.
+    """
+    genes, code, live = table.genes, table.code, table.live
+    operations, registers = shape.operations, shape.registers
     count = len(operations)
     first_output = CONSTANTS + registers
     for k in range(count):
-        live[k] = False
-    if genes[3 * count + registers] == 0:
+        live[row, k] = False
+    if genes[row, 3 * count + registers] == 0:
         for r in range(registers):
-            value = genes[3 * count + r] - first_output
+            value = genes[row, 3 * count + r] - first_output
             if value >= 0:
-                live[value] = True
+                live[row, value] = True
     for k in range(count - 1, -1, -1):
-        if operations[k, 2] == 1:
-            live[k] = genes[3 * k + 2] == 1
-        if live[k]:
-            for which in range(operations[k, 1]):
-                value = genes[3 * k + which] - first_output
+        if operations[k, WRITES] == 1:
+            live[row, k] = genes[row, 3 * k + 2] == 1
+        if live[row, k]:
+            for which in range(operations[k, ARITY]):
+                value = genes[row, 3 * k + which] - first_output
                 if value >= 0:
-                    live[value] = True
+                    live[row, value] = True
     length = 0
     for k in range(count):
-        if live[k]:
-            code[length, 0] = operations[k, 0]
-            code[length, 1] = genes[3 * k]
-            code[length, 2] = genes[3 * k + 1] if operations[k, 1] == 2 else 0
-            code[length, 3] = first_output + k
+        if live[row, k]:
+            code[row, length, CODE_MODULE] = operations[k, MODULE]
+            code[row, length, CODE_FIRST] = genes[row, 3 * k]
+            code[row, length, CODE_SECOND] = genes[row, 3 * k + 1] if operations[k, ARITY] == 2 else 0
+            code[row, length, CODE_OUTPUT] = first_output + k
             length += 1
-    return length
+    table.lengths[row] = length
+
+
+@_compiled
+def new_table(shape, genes):
+    """Genes with the live code of every row."""
+    rows, count = len(genes), len(shape.operations)
+    table = Table(
+        genes, np.zeros((rows, count, 4), np.int16), np.zeros(rows, np.int64), np.zeros((rows, count), np.bool_)
+    )
+    for row in range(rows):
+        compile_row(shape, table, row)
+    return table
+
+
+@_compiled
+def _copy_row(source, row, target, to_row):
+    """Copy a row of a table with its code: to remember it before a change, and to undo the change."""
+    for g in range(source.genes.shape[1]):
+        target.genes[to_row, g] = source.genes[row, g]
+    length = source.lengths[row]
+    target.lengths[to_row] = length
+    for j in range(length):
+        for part in range(4):
+            target.code[to_row, j, part] = source.code[row, j, part]
+    for k in range(source.live.shape[1]):
+        target.live[to_row, k] = source.live[row, k]
+
+
+@_compiled
+def _does_the_same(registers, table, row, old):
+    """Whether a changed row has the live code of the old one, and, unless it halts, the same register updates."""
+    genes, width = table.genes, table.genes.shape[1]
+    halt = width - 2
+    same = table.lengths[row] == old.lengths[0] and genes[row, halt] == old.genes[0, halt]
+    if same and genes[row, halt] == 0:
+        for g in range(halt - registers, width):
+            same = same and genes[row, g] == old.genes[0, g]
+    if same:
+        for j in range(old.lengths[0]):
+            for part in range(4):
+                same = same and table.code[row, j, part] == old.code[0, j, part]
+    return same
 
 
 # ---- changes
 
 
 @_compiled
-def _near_value(state, operations, registers, place, live):
-    """A constant, a register, or an output that is in use already."""
+def _near_value(state, shape, k, live):
+    """A constant, a register, or an output before operation `k` that is in use already."""
     kind = _below(state, 8)
     if kind == 0:
         return _below(state, CONSTANTS)
-    if kind >= 4 and place > 0:
+    if kind >= 4 and k > 0:
         for _ in range(6):
-            k = _below(state, place)
-            if live[k] and operations[k, 2] == 0:
-                return CONSTANTS + registers + k
-    return CONSTANTS + _below(state, registers)
+            other = _below(state, k)
+            if live[other] and shape.operations[other, WRITES] == 0:
+                return CONSTANTS + shape.registers + other
+    return CONSTANTS + _below(state, shape.registers)
 
 
 @_compiled
-def _source(state, operations, registers, place, live, genes):
-    """What a wire may be joined to: a near value, or an operation that was dead, most often with new arguments."""
-    if _below(state, 100) < FRESH and place > 0:
-        k = _below(state, place)
+def _source(state, shape, k, live, genes, row):
+    """A new source for an argument of `k`: a near value, or a dead operation, most often with new arguments."""
+    if _below(state, 100) < FRESH and k > 0:
+        other = _below(state, k)
         for _ in range(4):
-            if operations[k, 2] == 0 and not live[k]:
+            if shape.operations[other, WRITES] == 0 and not live[other]:
                 break
-            k = _below(state, place)
-        if operations[k, 2] == 0:
-            if not live[k]:
-                for which in range(operations[k, 1]):
+            other = _below(state, k)
+        if shape.operations[other, WRITES] == 0:
+            if not live[other]:
+                for which in range(shape.operations[other, ARITY]):
                     if _below(state, 4) > 0:
-                        genes[3 * k + which] = _near_value(state, operations, registers, k, live)
-            return CONSTANTS + registers + k
-    return _near_value(state, operations, registers, place, live)
+                        genes[row, 3 * other + which] = _near_value(state, shape, other, live)
+            return CONSTANTS + shape.registers + other
+    return _near_value(state, shape, k, live)
 
 
 @_compiled
-def _live_wire(state, operations, registers, live):
-    """An argument of a live operation, or the new value of a register: its place among the genes, and whose it is."""
-    count = len(operations)
+def _live_wire(state, shape, live):
+    """The index of a gene that matters, and its operation: an argument of a live operation, or a register's value.
+
+    Registers come after all operations, so their values may use any of them: `k` is then the number of operations.
+    """
+    count = len(shape.operations)
     if _below(state, 3) > 0:
         for _ in range(32):
             k = _below(state, count)
             if live[k]:
-                return 3 * k + _below(state, operations[k, 1]), k
-    return 3 * count + _below(state, registers), count
+                return 3 * k + _below(state, shape.operations[k, ARITY]), k
+    return 3 * count + _below(state, shape.registers), count
 
 
 @_compiled
-def _rewire(state, operations, registers, genes, live):
-    """Change one wire of a row: join it elsewhere, take an operation out of it, put one in, or exchange two."""
-    count = len(operations)
+def _rewire(state, shape, genes, row, live):
+    """Change one wire of a row: take an operation out of it, put one in, exchange two wires, or join it elsewhere."""
+    registers, count = shape.registers, len(shape.operations)
     first_output = CONSTANTS + registers
-    wire, place = _live_wire(state, operations, registers, live)
+    wire, k = _live_wire(state, shape, live)
     what = _below(state, 100)
-    behind = genes[wire] - first_output
+    behind = genes[row, wire] - first_output
     if what < 12 and behind >= 0:
-        genes[wire] = genes[3 * behind + _below(state, operations[behind, 1])]
+        genes[row, wire] = genes[row, 3 * behind + _below(state, shape.operations[behind, ARITY])]
     elif 12 <= what < 30:
-        if place > 0:
-            k = _below(state, place)
-            if operations[k, 2] == 0 and genes[wire] < first_output + k and not live[k]:
-                which = _below(state, operations[k, 1])
-                genes[3 * k + which] = genes[wire]
-                if operations[k, 1] == 2 and _below(state, 3) > 0:
-                    genes[3 * k + 1 - which] = _near_value(state, operations, registers, k, live)
-                genes[wire] = first_output + k
+        if k > 0:
+            other = _below(state, k)
+            if shape.operations[other, WRITES] == 0 and genes[row, wire] < first_output + other and not live[other]:
+                which = _below(state, shape.operations[other, ARITY])
+                genes[row, 3 * other + which] = genes[row, wire]
+                if shape.operations[other, ARITY] == 2 and _below(state, 3) > 0:
+                    genes[row, 3 * other + 1 - which] = _near_value(state, shape, other, live)
+                genes[row, wire] = first_output + other
     elif 30 <= what < 36:
         one, other = 3 * count + _below(state, registers), 3 * count + _below(state, registers)
-        if place < count and operations[place, 1] == 2:
-            one, other = 3 * place, 3 * place + 1
-        genes[one], genes[other] = genes[other], genes[one]
+        if k < count and shape.operations[k, ARITY] == 2:
+            one, other = 3 * k, 3 * k + 1
+        genes[row, one], genes[row, other] = genes[row, other], genes[row, one]
     else:
-        genes[wire] = _source(state, operations, registers, place, live, genes)
+        genes[row, wire] = _source(state, shape, k, live, genes, row)
 
 
 @_compiled
-def _mutate(state, operations, registers, states, genes, row, live):
-    """Change one row; `live` says which of its operations are."""
-    count = len(operations)
-    halt = 3 * count + registers
+def _toggle_write(state, shape, genes, row, live):
+    """Remove a WRITE from a row, or put one in, most often with new arguments."""
+    k = _below(state, len(shape.operations))
+    for _ in range(64):
+        if shape.operations[k, WRITES] == 1:
+            break
+        k = _below(state, len(shape.operations))
+    if shape.operations[k, WRITES] == 1:
+        genes[row, 3 * k + 2] ^= 1
+        if genes[row, 3 * k + 2] == 1:
+            for which in range(2):
+                if _below(state, 3) > 0:
+                    genes[row, 3 * k + which] = _source(state, shape, k, live, genes, row)
+
+
+@_compiled
+def mutate(state, shape, genes, row, live):
+    """Change one row of a table; `live` tells which of its operations are live."""
+    halt = 3 * len(shape.operations) + shape.registers
     kind = _below(state, 100)
     if kind < 4:
         genes[row, halt] ^= 1
@@ -236,319 +448,292 @@ def _mutate(state, operations, registers, states, genes, row, live):
         other = _below(state, len(genes))
         for g in range(genes.shape[1]):
             genes[row, g] = genes[other, g]
-    elif kind < 12 and states > 1:
-        genes[row, halt + 1] = _below(state, states)
+    elif kind < 12 and shape.states > 1:
+        genes[row, halt + 1] = _below(state, shape.states)
     elif kind < 18:
-        k = _below(state, count)
-        for _ in range(64):
-            if operations[k, 2] == 1:
-                break
-            k = _below(state, count)
-        if operations[k, 2] == 1:
-            genes[row, 3 * k + 2] ^= 1
-            if genes[row, 3 * k + 2] == 1:
-                for which in range(2):
-                    if _below(state, 3) > 0:
-                        genes[row, 3 * k + which] = _source(state, operations, registers, k, live, genes[row])
+        _toggle_write(state, shape, genes, row, live)
     else:
-        _rewire(state, operations, registers, genes[row], live)
+        _rewire(state, shape, genes, row, live)
         while _below(state, 3) == 0:
-            _rewire(state, operations, registers, genes[row], live)
+            _rewire(state, shape, genes, row, live)
 
 
-# ---- blocks of instances
+# ---- runs
 
 
 @_compiled
-def _exchange(one, other, starts, sizes, limits, cells, wanted, counts):
+def _new_runs(shape, table, blocks):
+    """Frames for all blocks, with room for the runs and their results."""
+    registers, count = shape.registers, len(shape.operations)
+    lanes = len(blocks.starts) * LANES
+    values = blocks.starts.shape[1]
+    new_values = values + CONSTANTS + registers + count
+    runs = Runs(
+        shape.run_block,
+        np.zeros((len(blocks.starts), len(AT)), np.int64),
+        blocks.counts.reshape(lanes),
+        np.zeros(lanes),
+        np.zeros(lanes, np.uint64),
+        np.zeros(lanes, np.int32),
+        np.zeros(lanes),
+        np.zeros(lanes, np.uint64),
+        np.arange(len(blocks.starts)),
+        np.zeros((new_values + registers, LANES), np.int32),
+    )
+    for block in range(len(runs.frames)):
+        frame, first = runs.frames[block], block * LANES
+        frame[AT.code], frame[AT.lengths] = table.code.ctypes.data, table.lengths.ctypes.data
+        frame[AT.genes] = table.genes.ctypes.data
+        frame[AT.operations], frame[AT.width], frame[AT.registers] = count, table.genes.shape[1], registers
+        frame[AT.starts], frame[AT.sizes] = blocks.starts[block].ctypes.data, blocks.sizes[block].ctypes.data
+        frame[AT.limits], frame[AT.cells] = blocks.limits[block].ctypes.data, blocks.cells[block].ctypes.data
+        frame[AT.wanted], frame[AT.counts] = blocks.wanted[block].ctypes.data, blocks.counts[block].ctypes.data
+        frame[AT.memory], frame[AT.values] = runs.room.ctypes.data, runs.room[values:].ctypes.data
+        frame[AT.new_values] = runs.room[new_values:].ctypes.data
+        frame[AT.wrong], frame[AT.visited] = runs.wrong[first:].ctypes.data, runs.new_visited[first:].ctypes.data
+        _measure_block(frame, blocks, block)
+    return runs
+
+
+@_compiled
+def _measure_block(frame, blocks, block):
+    """Put a block's own largest sizes into its frame, so that a block of small instances takes little time."""
+    frame[AT.most_cells] = blocks.sizes[block].max()
+    frame[AT.most_outputs] = blocks.counts[block].max()
+    frame[AT.longest] = blocks.limits[block].max()
+
+
+@_compiled
+def _run(runs, block, lanes):
+    """Run some lanes of a block, a bit each. Returns those that halted."""
+    runs.frames[block, AT.lanes] = lanes
+    return _call(runs.run_block, runs.frames.ctypes.data + 8 * len(AT) * block)  # pyright: ignore
+
+
+@_compiled
+def _cost(runs, i, halted):
+    """The cost of an instance whose block was just run."""
+    cost = runs.wrong[i] / runs.counts[i]
+    return cost if (halted >> (i % LANES)) & 1 else cost + NOT_HALTING
+
+
+@_compiled
+def costs_of(shape, genes, blocks, costs):
+    """Write the cost of a table on every instance to `costs`."""
+    table = new_table(shape, genes)
+    runs = _new_runs(shape, table, blocks)
+    for block in range(len(blocks.starts)):
+        count = min(LANES, len(costs) - block * LANES)
+        halted = _run(runs, block, (1 << count) - 1)
+        for i in range(block * LANES, block * LANES + count):
+            costs[i] = _cost(runs, i, halted)
+    return len(table.code) + len(runs.room)  # frames hold plain addresses: what they point to must live until here
+
+
+# ---- the chain
+
+
+@_compiled
+def _length(table, visited):
+    """The length of the rows that are visited."""
+    length = 0
+    for row in range(len(table.lengths)):
+        if (visited >> np.uint64(row)) & np.uint64(1) == 1:
+            length += table.lengths[row] + ROW_LENGTH
+    return length
+
+
+@_compiled
+def _first_evaluation(runs, table, active):
+    """Run the first table on all instances in play."""
+    cost = 0.0
+    visited = np.uint64(0)
+    for block in range((active + LANES - 1) // LANES):
+        in_play = min(LANES, active - block * LANES)
+        halted = _run(runs, block, (1 << in_play) - 1)
+        for i in range(block * LANES, block * LANES + in_play):
+            runs.cost[i], runs.visited[i] = _cost(runs, i, halted), runs.new_visited[i]
+            cost += runs.cost[i]
+            visited |= runs.visited[i]
+    return Evaluation(cost, _length(table, visited), visited)
+
+
+@_compiled
+def _choose_row(state, rows, visited):
+    """A row to change: most often one that is visited, since a change of another has no effect yet."""
+    row = _below(state, rows)
+    if _below(state, 16) > 0:
+        while (visited >> np.uint64(row)) & np.uint64(1) == 0:
+            row = _below(state, rows)
+    return row
+
+
+@_compiled
+def _lanes_to_run(runs, active, bit):
+    """Put the lanes that visited the changed row into the frames. Returns cost and visited rows of all others."""
+    cost = 0.0
+    visited = np.uint64(0)
+    for block in range((active + LANES - 1) // LANES):
+        lanes = 0
+        for i in range(block * LANES, min(active, (block + 1) * LANES)):
+            if runs.visited[i] & bit == 0:
+                cost += runs.cost[i]
+                visited |= runs.visited[i]
+            else:
+                lanes |= 1 << (i % LANES)
+        runs.frames[block, AT.lanes] = lanes
+    return cost, visited
+
+
+@_compiled
+def _run_until_refused(runs, active, cost, visited, bound):
+    """Run the lanes noted in the frames, block by block, while the cost is within the bound.
+
+    Returns cost and visited rows, and how many instances and steps this took. A block that refuses the candidate moves
+    one turn forward, so that it refuses sooner next time.
+    """
+    in_play = (active + LANES - 1) // LANES
+    count = steps = q = 0
+    while q < in_play and cost <= bound:
+        block = runs.turn[q]
+        lanes = runs.frames[block, AT.lanes]
+        if lanes != 0:
+            halted = _run(runs, block, lanes)
+            steps += runs.frames[block, AT.longest]
+            for lane in range(LANES):
+                if (lanes >> lane) & 1:
+                    i = block * LANES + lane
+                    runs.new_cost[i] = _cost(runs, i, halted)
+                    cost += runs.new_cost[i]
+                    visited |= runs.new_visited[i]
+                    count += 1
+            if cost > bound and q > 0:
+                runs.turn[q], runs.turn[q - 1] = runs.turn[q - 1], runs.turn[q]
+        q += 1
+    return cost, visited, count, steps
+
+
+@_compiled
+def _keep(runs, active):
+    """Make the candidate's costs and visited rows the current ones."""
+    for block in range((active + LANES - 1) // LANES):
+        lanes = runs.frames[block, AT.lanes]
+        for lane in range(LANES):
+            if (lanes >> lane) & 1:
+                i = block * LANES + lane
+                runs.cost[i], runs.visited[i] = runs.new_cost[i], runs.new_visited[i]
+
+
+@_compiled
+def _exchange(blocks, one, other):
     """Exchange two instances between their lanes."""
+    starts, sizes, limits, cells, wanted, counts = blocks
     b, i, c, j = one // LANES, one % LANES, other // LANES, other % LANES
     for address in range(starts.shape[1]):
         starts[b, address, i], starts[c, address, j] = starts[c, address, j], starts[b, address, i]
-    for number in range(cells.shape[1]):
-        cells[b, number, i], cells[c, number, j] = cells[c, number, j], cells[b, number, i]
-        wanted[b, number, i], wanted[c, number, j] = wanted[c, number, j], wanted[b, number, i]
+    for k in range(cells.shape[1]):
+        cells[b, k, i], cells[c, k, j] = cells[c, k, j], cells[b, k, i]
+        wanted[b, k, i], wanted[c, k, j] = wanted[c, k, j], wanted[b, k, i]
     sizes[b, i], sizes[c, j] = sizes[c, j], sizes[b, i]
     limits[b, i], limits[c, j] = limits[c, j], limits[b, i]
     counts[b, i], counts[c, j] = counts[c, j], counts[b, i]
 
 
 @_compiled
-def _room(operations, registers, genes, code, lengths, blocks, frame):
-    """Fill what stays in a frame for the whole of a chain; where the results will stand.
+def _join(runs, table, blocks, active, instances, now):
+    """Run the instances that are not in play until a few fail, and bring those into play.
 
-    All room is one array: while a part of it is in use, none of it is given back.
+    Returns how many join, how many were run, and the evaluation with them.
     """
-    values = blocks[0].shape[1]
-    held = values + CONSTANTS + registers + len(operations)
-    results = held + registers
-    room = np.zeros((results + 3, LANES), np.int32)
-    frame[CODE], frame[LENGTHS], frame[GENES] = code.ctypes.data, lengths.ctypes.data, genes.ctypes.data
-    frame[OPERATIONS], frame[WIDTH], frame[REGISTERS] = len(operations), genes.shape[1], registers
-    frame[MEMORY], frame[VALUES], frame[HELD] = room.ctypes.data, room[values:].ctypes.data, room[held:].ctypes.data
-    frame[WRONG], frame[VISITED] = room[results:].ctypes.data, room[results + 1 :].ctypes.data
-    return room[results], room[results + 1 :].reshape(2 * LANES).view(np.uint64)
+    cost, visited = now.cost, now.visited
+    joining = count = 0
+    first = active
+    while first < instances and joining < JOINING_AT_ONCE:
+        block = first // LANES
+        until = min(instances, (block + 1) * LANES)
+        halted = _run(runs, block, ((1 << (until - first)) - 1) << (first % LANES))
+        count += until - first
+        for other in range(first, until):
+            failed = _cost(runs, other, halted)
+            if failed > 0 and joining < JOINING_AT_ONCE:
+                i = active + joining
+                _exchange(blocks, i, other)
+                runs.cost[i], runs.visited[i] = failed, runs.new_visited[other]
+                cost += failed
+                visited |= runs.new_visited[other]
+                joining += 1
+        first = until
+    for block in range(len(runs.turn)):
+        runs.turn[block] = block  # more blocks may be in play now: `turn` must begin with just those
+        _measure_block(runs.frames[block], blocks, block)
+    return joining, count, Evaluation(cost, _length(table, visited), visited)
 
 
 @_compiled
-def _run(run_block, frame, blocks, block, lanes):
-    """Run some lanes of a block; which of them halted. The block's own sizes count, not the largest of the pool."""
-    starts, sizes, limits, cells, wanted, counts = blocks
-    frame[STARTS], frame[SIZES], frame[LIMITS] = (
-        starts[block].ctypes.data,
-        sizes[block].ctypes.data,
-        limits[block].ctypes.data,
-    )
-    frame[CELLS], frame[WANTED], frame[COUNTS] = (
-        cells[block].ctypes.data,
-        wanted[block].ctypes.data,
-        counts[block].ctypes.data,
-    )
-    longest = most_cells = most_outputs = 0
-    for lane in range(LANES):
-        longest = max(longest, limits[block, lane])
-        most_cells = max(most_cells, sizes[block, lane])
-        most_outputs = max(most_outputs, counts[block, lane])
-    frame[MOST_CELLS], frame[MOST_OUTPUTS] = most_cells, most_outputs
-    frame[LONGEST], frame[AT_WORK] = longest, lanes
-    return _call(run_block, frame.ctypes.data)  # pyright: ignore[reportCallIssue]
+def run_chain(shape, genes, blocks, instances, settings, monitor):
+    """Anneal `genes` in place and return a `ChainEnd`.
 
-
-@_compiled
-def _cost(wrong, counts, halted, lane):
-    cost = wrong[lane] / counts[lane]
-    return cost if (halted >> lane) & 1 else cost + NOT_HALTING
-
-
-@_compiled
-def judge(run_block, operations, registers, genes, blocks, total_instances, costs):
-    """The cost of every instance."""
-    code = np.zeros((len(genes), len(operations), 4), np.int16)
-    lengths = np.zeros(len(genes), np.int64)
-    live = np.zeros(len(operations), np.bool_)
-    frame = np.zeros(len(FRAME), np.int64)
-    wrong, _ = _room(operations, registers, genes, code, lengths, blocks, frame)
-    for row in range(len(genes)):
-        lengths[row] = compile_row(operations, registers, genes[row], code[row], live)
-    for block in range(len(blocks[0])):
-        count = min(LANES, total_instances - block * LANES)
-        halted = _run(run_block, frame, blocks, block, (1 << count) - 1)
-        for lane in range(count):
-            costs[block * LANES + lane] = _cost(wrong, blocks[5][block], halted, lane)
-    # The frame holds addresses only: what they lead to must be in use until here.
-    return len(code) + len(lengths)
-
-
-@_compiled
-def _length(lengths, anywhere):
-    """Of the rows that are visited."""
-    length = 0
-    for row in range(len(lengths)):
-        if (anywhere >> np.uint64(row)) & np.uint64(1) == 1:
-            length += lengths[row] + ROW_LENGTH
-    return length
-
-
-@_compiled
-def run_chain(
-    run_block,
-    seed,
-    operations,
-    registers,
-    states,
-    genes,
-    blocks,
-    total_instances,
-    budget,
-    hot,
-    cold,
-    length_cost,
-    at_first,
-    must_fit,
-    watch,
-):
-    """Anneal `genes` in place for at most `budget` candidates.
-
-    Returns (whether it fits every instance, candidates, runs of instances, the least cost seen, instances in play).
-    `blocks` are the instances in their lanes, which change places here; the first `at_first` are in play at once,
-    others join when they are got wrong. `length_cost` is the cost of a live operation in a row that is visited. With
-    `must_fit` the start must fit, only candidates that fit too are taken, the whole budget is used, and `genes` ends
-    as the shortest of them. `watch` is for whoever waits: it says stop if its first number is not 0, and is told the
-    candidates so far, the cost and the instances in play.
+    `blocks` hold this many `instances`; the chain exchanges them between lanes, so that those in play come first. The
+    monitor is shared with the thread that waits: it sets STOP to end the chain, and reads CANDIDATES, COST and IN_PLAY.
     """
-    state = _seeded(seed, 0x632BE59BD9B4E019)
-    count = len(operations)
-    rows, width = genes.shape
-    starts, sizes, limits, cells, wanted, counts = blocks
-    active = total_instances if must_fit else min(at_first, total_instances)
+    state = _seeded(settings.seed, 0x632BE59BD9B4E019)
+    active = instances if settings.must_fit else min(settings.at_first, instances)
+    table = new_table(shape, genes)
+    old = new_table(shape, genes[:1].copy())  # one row: the changed one as it was
+    old_live = old.live[0]
+    runs = _new_runs(shape, table, blocks)
+    now = _first_evaluation(runs, table, active)
+    best, shortest, best_genes = now.cost, now.length, genes.copy()
+    ran, steps = active, 0
+    temperature = settings.hot
+    cooling = (settings.cold / settings.hot) ** (1.0 / settings.budget)
 
-    code = np.zeros((rows, count, 4), np.int16)
-    lengths = np.zeros(rows, np.int64)
-    live = np.zeros((rows, count), np.bool_)
-    old_code = np.zeros((count, 4), np.int16)
-    old_genes = np.zeros(width, np.int16)
-    old_live = np.zeros(count, np.bool_)
-    best_genes = genes.copy()
-    frame = np.zeros(len(FRAME), np.int64)
-    wrong, seen = _room(operations, registers, genes, code, lengths, blocks, frame)
-    cost = np.zeros(len(starts) * LANES)
-    new_cost = np.zeros(len(starts) * LANES)
-    visited = np.zeros(len(starts) * LANES, np.uint64)
-    new_visited = np.zeros(len(starts) * LANES, np.uint64)
-    rerun = np.zeros(len(starts), np.int64)  # lanes, a bit each
-    turn = np.arange(len(starts))  # the blocks, those that refuse first
-
-    for row in range(rows):
-        lengths[row] = compile_row(operations, registers, genes[row], code[row], live[row])
-    total = 0.0
-    anywhere = np.uint64(0)
-    for block in range((active + LANES - 1) // LANES):
-        in_play = min(LANES, active - block * LANES)
-        halted = _run(run_block, frame, blocks, block, (1 << in_play) - 1)
-        for lane in range(in_play):
-            place = block * LANES + lane
-            cost[place], visited[place] = _cost(wrong, counts[block], halted, lane), seen[lane]
-            total += cost[place]
-            anywhere |= visited[place]
-    length = _length(lengths, anywhere)
-    best = total
-    shortest = length if must_fit else 1 << 30
-    runs = active
-    work = 0
-    temperature = hot
-    cooling = (cold / hot) ** (1.0 / budget)
-
-    for candidate in range(budget):
+    for candidate in range(settings.budget):
         temperature *= cooling
-        if candidate % LOOK_UP == 0 or work > LOOK_UP_STEPS:
-            work = 0
-            watch[1], watch[2], watch[3] = candidate, total, active
-            if watch[0] != 0:
-                return False, candidate, runs, best, active
-        row = _below(state, rows)
-        if _below(state, 16) > 0:
-            while (anywhere >> np.uint64(row)) & np.uint64(1) == 0:
-                row = _below(state, rows)
-        for g in range(width):
-            old_genes[g] = genes[row, g]
-        old_length = lengths[row]
-        for j in range(old_length):
-            for part in range(4):
-                old_code[j, part] = code[row, j, part]
-        for k in range(count):
-            old_live[k] = live[row, k]
-        _mutate(state, operations, registers, states, genes, row, old_live)
-        lengths[row] = compile_row(operations, registers, genes[row], code[row], live[row])
-
-        same = lengths[row] == old_length and genes[row, width - 2] == old_genes[width - 2]
-        if same and genes[row, width - 2] == 0:
-            for g in range(width - 2 - registers, width):
-                same = same and genes[row, g] == old_genes[g]
-        if same:
-            for j in range(old_length):
-                for part in range(4):
-                    same = same and code[row, j, part] == old_code[j, part]
-        if same:
+        if candidate % LOOK_UP == 0 or steps > LOOK_UP_STEPS:
+            steps = 0
+            monitor[CANDIDATES], monitor[COST], monitor[IN_PLAY] = candidate, now.cost, active
+            if monitor[STOP] != 0:
+                return ChainEnd(False, candidate, ran, best, active)
+        row = _choose_row(state, len(genes), now.visited)
+        _copy_row(table, row, old, 0)
+        mutate(state, shape, genes, row, old_live)
+        compile_row(shape, table, row)
+        if _does_the_same(shape.registers, table, row, old):
             continue
-
+        # Metropolis' rule, with its random number drawn first: no candidate above this energy will be taken.
+        energy = now.cost + settings.length_cost * now.length - temperature * math.log(_uniform(state))
+        bound = energy  # what the instances may cost, if the visited rows stay the same
         bit = np.uint64(1) << np.uint64(row)
-        energy = total + length_cost * length - temperature * math.log(_uniform(state))
-        bound = energy
-        if anywhere & bit != 0:
-            bound -= length_cost * lengths[row]
-        if must_fit:
-            bound = min(bound, 1e-9)
-        new_total = 0.0
-        now = np.uint64(0)
-        blocks_in_play = (active + LANES - 1) // LANES
-        for block in range(blocks_in_play):
-            lanes = 0
-            for place in range(block * LANES, min(active, (block + 1) * LANES)):
-                if visited[place] & bit == 0:
-                    new_total += cost[place]
-                    now |= visited[place]
-                else:
-                    lanes |= 1 << (place - block * LANES)
-            rerun[block] = lanes
-        new_length = length
-        taken = new_total <= bound
-        if taken:
-            for q in range(blocks_in_play):
-                block = turn[q]
-                if rerun[block] == 0:
-                    continue
-                halted = _run(run_block, frame, blocks, block, rerun[block])
-                work += frame[LONGEST]
-                for lane in range(LANES):
-                    if (rerun[block] >> lane) & 1:
-                        place = block * LANES + lane
-                        new_cost[place] = _cost(wrong, counts[block], halted, lane)
-                        new_visited[place] = seen[lane]
-                        new_total += new_cost[place]
-                        now |= seen[lane]
-                        runs += 1
-                if new_total > bound:
-                    taken = False
-                    if q > 0:
-                        turn[q], turn[q - 1] = turn[q - 1], turn[q]
-                    break
-        if taken:
-            new_length = _length(lengths, now)
-            taken = new_total + length_cost * new_length <= energy
-        if not taken:
-            for g in range(width):
-                genes[row, g] = old_genes[g]
-            lengths[row] = old_length
-            for j in range(old_length):
-                for part in range(4):
-                    code[row, j, part] = old_code[j, part]
-            for k in range(count):
-                live[row, k] = old_live[k]
+        if now.visited & bit != 0:
+            bound -= settings.length_cost * table.lengths[row]
+        if settings.must_fit:
+            bound = min(bound, ZERO_COST)
+        cost, visited = _lanes_to_run(runs, active, bit)
+        cost, visited, more, more_steps = _run_until_refused(runs, active, cost, visited, bound)
+        ran += more
+        steps += more_steps
+        length = _length(table, visited) if cost <= bound else 0
+        if cost > bound or cost + settings.length_cost * length > energy:
+            _copy_row(old, 0, table, row)
             continue
-        total, length, anywhere = new_total, new_length, now
-        for block in range(blocks_in_play):
-            for lane in range(LANES):
-                if (rerun[block] >> lane) & 1:
-                    place = block * LANES + lane
-                    cost[place], visited[place] = new_cost[place], new_visited[place]
-        best = min(best, total)
-        if total > 1e-9:
+        now = Evaluation(cost, length, visited)
+        _keep(runs, active)
+        best = min(best, now.cost)
+        if now.cost > ZERO_COST:
             continue
-        if must_fit:
-            if length < shortest:
-                shortest = length
+        if settings.must_fit:
+            if now.length < shortest:
+                shortest = now.length
                 best_genes[:] = genes
             continue
-
-        # It fits what is in play: those of the others that it gets wrong join.
-        joining = 0
-        place = active
-        while place < total_instances and joining < JOINING_AT_ONCE:
-            block = place // LANES
-            until = min(total_instances, (block + 1) * LANES)
-            lanes = ((1 << (until - place)) - 1) << (place - block * LANES)
-            halted = _run(run_block, frame, blocks, block, lanes)
-            runs += until - place
-            for other in range(place, until):
-                lane = other - block * LANES
-                failed = _cost(wrong, counts[block], halted, lane)
-                if failed > 0 and joining < JOINING_AT_ONCE:
-                    where = active + joining
-                    _exchange(where, other, starts, sizes, limits, cells, wanted, counts)
-                    cost[where], visited[where] = failed, seen[lane]
-                    total += failed
-                    anywhere |= seen[lane]
-                    joining += 1
-            place = until
+        joining, more, now = _join(runs, table, blocks, active, instances, now)
+        ran += more
         if joining == 0:
-            return True, candidate + 1, runs, 0.0, active
+            return ChainEnd(True, candidate + 1, ran, 0.0, active)
         active += joining
-        length = _length(lengths, anywhere)
-        best = total
-        # The order of blocks must stay one of those in play.
-        for q in range(len(turn)):
-            turn[q] = q
-    if must_fit:
+        best = now.cost
+    if settings.must_fit:
         genes[:] = best_genes
-        return True, budget, runs, 0.0, active
-    return False, budget, runs, best, active
+        return ChainEnd(True, settings.budget, ran, 0.0, active)
+    return ChainEnd(False, settings.budget, ran, best, active)

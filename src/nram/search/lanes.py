@@ -4,7 +4,7 @@ LLVM code written here and compiled for this processor when a search begins. Eve
 and row. At each step the lanes that stand in the same row go through its operations together; most often that is all
 of them. The modules are emitted from their one table, so the search knows none of them by name.
 
-    i64 run_block(i64 *frame)    frame: see FRAME; returns which lanes halted, a bit each
+    i64 run_block(i64 *frame)    the frame is the kernel's `Frame`; returns the lanes that halted, a bit each
 """
 
 from __future__ import annotations
@@ -19,42 +19,11 @@ from llvmlite import ir
 from nram.llvm import I1, I16, I32, I64, POINTER, optimised_engine
 from nram.modules import Module
 from nram.programs.native.instructions import Instructions
+from nram.search.kernel import AT, CONSTANTS, FIRST_NUMBER, LANES
 from nram.search.look_up import store_of
-
-LANES = 16
-CONSTANTS = 3  # values 0, 1 and 2 are these numbers; then come the registers, then the operations' outputs
-
-# What stands where in the frame: addresses of arrays, and numbers.
-FRAME = (
-    "code",  # int16 [rows, operations, 4]: module, first argument, second argument, output
-    "lengths",  # int64 [rows]
-    "genes",  # int16 [rows, width], of which the last registers + 2 places count here: new values, halt, next state
-    "operations",
-    "width",
-    "registers",
-    "starts",  # int32 [most cells, LANES]
-    "sizes",  # int32 [LANES]
-    "limits",  # int32 [LANES]
-    "cells",  # int32 [most output cells, LANES]
-    "wanted",  # int32 [most output cells, LANES]
-    "counts",  # int32 [LANES], of output cells
-    "most_cells",
-    "most_outputs",
-    "longest",  # of the limits
-    "lanes",  # the lanes to be run, a bit each
-    "memory",  # room for int32 [most cells, LANES]
-    "values",  # room for int32 [values, LANES]
-    "held",  # room for int32 [registers, LANES]
-    "wrong",  # result, int32 [LANES]: output cells that are not as wanted
-    "visited",  # result, uint64 [LANES]: the rows visited, a bit each
-)
 
 BITS, NUMBERS, WORDS = (ir.VectorType(kind, LANES) for kind in (I1, I32, I64))
 POINTERS = ir.VectorType(POINTER, LANES)
-ADDRESSES = {name for name in FRAME if name not in {"operations", "width", "registers", "longest", "lanes"}} - {
-    "most_cells",
-    "most_outputs",
-}
 
 
 class Lanes(Instructions):
@@ -116,11 +85,11 @@ def build_run_block(modules: tuple[Module, ...]) -> ir.Module:
     at = ir.IRBuilder(function.append_basic_block("entry"))
     frame = {
         name: at.load(
-            at.gep(function.args[0], [ir.Constant(I64, place)], source_etype=I64),
+            at.gep(function.args[0], [ir.Constant(I64, index)], source_etype=I64),
             name=name,
-            typ=POINTER if name in ADDRESSES else I64,
+            typ=POINTER if index < FIRST_NUMBER else I64,
         )
-        for place, name in enumerate(FRAME)
+        for name, index in AT._asdict().items()
     }
     _Block(at, frame, modules).emit()
     return unit
@@ -224,12 +193,12 @@ class _Block:
         updates = self._element(ending, at.neg(count), I16)
         with self._loop(count) as register:
             source = at.zext(at.load(self._element(updates, register, I16), typ=I16), I64)
-            self._put(frame["held"], register, self._get(frame["values"], source))
+            self._put(frame["new_values"], register, self._get(frame["values"], source))
         state = at.zext(at.load(self._element(ending, ir.Constant(I64, 1), I16), typ=I16), I32)
         at.store(self._spread(at.shl(state, at.trunc(count, I32)), NUMBERS), self.following)
         with self._loop(count) as register:
             place = at.add(register, ir.Constant(I64, CONSTANTS))
-            new = at.select(at_work, self._get(frame["held"], register), self._get(frame["values"], place))
+            new = at.select(at_work, self._get(frame["new_values"], register), self._get(frame["values"], place))
             self._put(frame["values"], place, new)
             flag = self._spread(at.shl(ir.Constant(I32, 1), at.trunc(register, I32)), NUMBERS)
             zero = at.icmp_unsigned("==", new, _splat(NUMBERS, 0))

@@ -11,8 +11,8 @@ from nram.errors import UsageError
 from nram.modules import MODULE_NAMES, Module
 from nram.programs.ir import CONSTANTS as CONSTANT_MODULES
 from nram.programs.ir import MODULES, Constant, Operation, Output, Program, Register, Row, Value
-from nram.search.lanes import CONSTANTS, run_block_address
 
+CONSTANTS = len(CONSTANT_MODULES)  # the first values; then come the registers, then the operations' outputs
 GENES_PER_OPERATION = 3
 MOST_REPEATS = 8
 MOST_ROWS = 64  # the kernel keeps the rows that a run visited as bits of one word
@@ -54,19 +54,10 @@ class Structure:
         """The modules of the sequence, each once."""
         return tuple(MODULES[name] for name in dict.fromkeys(self.sequence))
 
-    @cached_property
-    def operations(self) -> np.ndarray:
-        """The sequence in the form of the kernel: number of the module, its arguments, whether it writes."""
-        numbers = {module.name: number for number, module in enumerate(self.kinds)}
-        modules = [MODULES[name] for name in self.sequence]
-        return np.array(
-            [(numbers[module.name], module.arity, module.memory == "writes") for module in modules], np.int64
-        )
-
     @property
-    def run_block(self) -> int:
-        """The address of the code that runs a block of instances."""
-        return run_block_address(self.kinds)
+    def operations(self) -> tuple[Module, ...]:
+        """The module of every operation of a row."""
+        return tuple(MODULES[name] for name in self.sequence)
 
     def __str__(self) -> str:
         states = f", {self.states} states" if self.states > 1 else ""
