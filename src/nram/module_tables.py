@@ -81,13 +81,6 @@ def on_arrays(module: Module, xp: Any, size: int, *arguments: Array) -> Array:
     return xp.asarray(table_of(module, size))[arguments]
 
 
-def on_batch(module: Module, sizes: np.ndarray, *arguments: np.ndarray) -> Any:
-    """The integer meaning on NumPy arrays where every entry has its own M."""
-    if module.built_in:
-        return module.integer(sizes, *arguments)
-    return np.frompyfunc(module.integer, 1 + module.arity, 1)(sizes, *arguments).astype(np.int64)
-
-
 @dataclass(frozen=True)
 class ArrayBuilder:
     """The primitives of `nram.modules.Builder` on integer arrays of NumPy or JAX, traced ones included."""

@@ -21,7 +21,7 @@ from nram.errors import UsageError
 from nram.extensions import get_module, get_task, register_module, select_modules
 from nram.machine import Wiring, run_hard, soft_step
 from nram.machine.soft import Options, start_soft
-from nram.module_tables import EquationTwo, on_arrays, on_batch
+from nram.module_tables import EquationTwo, on_arrays
 from nram.modules import MODULES, PAPER_MODULES, Module
 from nram.pictures.circuits import program_svg
 from nram.programs import execute, from_text, interpret
@@ -141,7 +141,7 @@ def test_a_fuzzy_meaning_that_needs_too_much_is_refused_with_the_cure():
 
 
 @names
-def test_arrays_and_batches_mean_the_same_as_integers(name):
+def test_arrays_mean_the_same_as_integers(name):
     module, size = MODULES[name], 6
     arguments = [np.array(column, np.int32) for column in zip(*product(range(size), repeat=2), strict=True)]
     expected = [module.integer(size, *map(int, row)) for row in zip(*arguments[: module.arity], strict=True)]
@@ -149,8 +149,6 @@ def test_arrays_and_batches_mean_the_same_as_integers(name):
     for xp in (np, jnp):
         found = on_arrays(module, xp, size, *map(xp.asarray, given))
         np.testing.assert_array_equal(np.asarray(found), expected if module.arity else size - 1)
-    sizes = np.full(len(arguments[0]), size)
-    np.testing.assert_array_equal(on_batch(module, sizes, *given), expected if module.arity else sizes - 1)
 
 
 # ---- the executors

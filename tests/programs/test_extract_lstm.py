@@ -89,6 +89,12 @@ def numbers_task(steps: StepLimit) -> Task:
     )
 
 
+@pytest.fixture(autouse=True)
+def _quick_machines(quick_jit, monkeypatch):
+    """The machines of these tests take longer to compile than to run."""
+    monkeypatch.setattr("nram.programs.extract.lstm.jit", quick_jit)
+
+
 # ---- where there is a program
 
 

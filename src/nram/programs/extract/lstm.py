@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import jit
 
 from nram.errors import NramError, UsageError
 from nram.limits import LIMIT_NAMES
@@ -136,7 +137,7 @@ class _Work:
     def __post_init__(self) -> None:
         self.recorder = Recorder(self.controller, self.wiring)
         self.comparisons = 0
-        self.machine = jax.jit(jax.vmap(partial(run_hard, self.controller, self.wiring)))
+        self.machine = jit(jax.vmap(partial(run_hard, self.controller, self.wiring)))
 
     def longest(self, complexity: int) -> int:
         return max(self.task.step_limit.named(complexity, name) for name in self.limits)

@@ -1,4 +1,4 @@
-"""The discretised machine of an LSTM in NumPy: it runs memories of many sizes at once and records every choice.
+"""The discretised machine of an LSTM, which records every choice: the LSTM in NumPy, the circuits in the interpreter.
 
 `machine.hard` must be compiled for every memory size, and it does not report the controller's choices. This machine
 does the same steps with the same float32 weights. `extract_lstm` compares its final result with the compiled machine.
@@ -14,9 +14,9 @@ import numpy as np
 
 from nram.machine.controllers import LSTM
 from nram.machine.wiring import Wiring
-from nram.module_tables import on_batch
-from nram.programs.extract.table import row_of
-from nram.programs.ir import Flags, Row
+from nram.programs.extract.table import register_names, row_of
+from nram.programs.interpret import Machine
+from nram.programs.ir import Flags, Program, Register, Row
 
 
 class Choice(NamedTuple):
@@ -51,45 +51,43 @@ class Recorder:
         self.layers = [(np.asarray(layer.weight), np.asarray(layer.bias)) for layer in layers]
         self.width = self.layers[0][1].shape[0]
         self.rows: dict[bytes, Row] = {}
-        self.flags: dict[bytes, Flags] = {}
+        self.flags: dict[Flags, Flags] = {}
+        kept = tuple(map(Register, range(wiring.registers)))
+        self.empty = Program(register_names(wiring), ((Row((None,) * wiring.registers, (), kept),),))
+        """Its machines carry out the rows that the LSTM chooses."""
 
     def record(
         self, memories: Sequence[Sequence[int]], complexities: Sequence[int], limits: Sequence[int]
     ) -> list[Run]:
         """Run each memory until the machine halts, at most its limit of steps."""
-        count, registers = len(memories), self.wiring.registers
-        sizes = np.array([len(memory) for memory in memories])
-        memory = np.zeros((count, sizes.max(initial=0)), np.int64)
-        for i, cells in enumerate(memories):
-            memory[i, : len(cells)] = cells
-        values = np.zeros((count, registers), np.int64)
+        count = len(memories)
+        machines = [Machine(self.empty, memory) for memory in memories]
         output, cell = np.zeros((2, count, self.width), np.float32)
-        halted = np.zeros(count, bool)
-        busy = np.zeros(count, int)
-        choices: list[list[Choice]] = [[] for _ in range(count)]
+        choices: list[list[Choice]] = [[] for _ in memories]
+        busy = [0] * count
         for step in range(max(limits, default=0)):
-            going = np.flatnonzero(~halted & (np.asarray(limits) > step))
-            if not len(going):
+            going = [i for i, machine in enumerate(machines) if not machine.halted and step < limits[i]]
+            if not going:
                 break
-            zero = values[going] == 0
+            zero = np.array([machines[i].flags for i in going], np.float32)
             chosen, halts, output[going], cell[going] = self._decide(zero, output[going], cell[going])
-            values[going], changed = self._circuit(chosen, values[going], memory, going, sizes[going])
-            halted[going] = halts
-            busy[going[changed | halts]] = step + 1
-            for i, flags, wires, halt in zip(going, zero, chosen, halts, strict=True):
-                choices[i].append(self._choice(flags, wires, bool(halt)))
-        runs = []
-        for i, start in enumerate(memories):
-            ended = memory[i, : len(start)].tolist()
-            runs.append(
-                Run(tuple(start), complexities[i], tuple(choices[i]), int(busy[i]), tuple(ended), bool(halted[i]))
-            )
-        return runs
+            for i, wires, halt in zip(going, chosen, halts, strict=True):
+                machine = machines[i]
+                choice = Choice(self.flags.setdefault(machine.flags, machine.flags), self._row(wires, bool(halt)))
+                choices[i].append(choice)
+                before = list(machine.memory)
+                machine.compute(choice.row)
+                if machine.halted or machine.memory != before:
+                    busy[i] = step + 1
+        return [
+            Run(tuple(memory), n, tuple(chosen), steps, tuple(machine.memory), machine.halted)
+            for memory, n, chosen, steps, machine in zip(memories, complexities, choices, busy, machines, strict=True)
+        ]
 
     def _decide(self, zero: np.ndarray, output: np.ndarray, cell: np.ndarray):
         """The LSTM's equations, as in machine/controllers.py: wires, halting, and the next state."""
         hidden, gates, last = self.layers
-        x = np.maximum(_dense(hidden, zero.astype(np.float32)), 0)
+        x = np.maximum(_dense(hidden, zero), 0)
         admit, keep, fresh, emit = np.split(_dense(gates, np.concatenate([x, output], axis=1)), 4, axis=1)
         cell = _sigmoid(keep) * cell + _sigmoid(admit) * np.tanh(fresh)
         output = _sigmoid(emit) * np.tanh(cell)
@@ -98,36 +96,12 @@ class Recorder:
         logits = decision[:, :circuit].reshape(len(decision), self.wiring.wires, self.wiring.values)
         return np.argmax(logits, axis=2), decision[:, circuit] >= 0, output, cell
 
-    def _circuit(
-        self, chosen: np.ndarray, registers: np.ndarray, memory: np.ndarray, going: np.ndarray, sizes: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Carry out the chosen circuits on the memories `going`: the new registers, and which memories changed."""
-        values = np.zeros((len(going), self.wiring.values), np.int64)
-        values[:, : self.wiring.registers] = registers
-        changed = np.zeros(len(going), bool)
-        wire = 0
-        for index, module in enumerate(self.wiring.modules, self.wiring.registers):
-            wires = chosen[:, wire : wire + module.arity]
-            arguments = [np.take_along_axis(values, wires[:, [i]], axis=1)[:, 0] for i in range(module.arity)]
-            wire += module.arity
-            if module.memory == "writes":
-                changed |= memory[going, arguments[0]] != arguments[1]
-                memory[going, arguments[0]] = arguments[1]
-            elif module.memory == "reads":
-                values[:, index] = memory[going, arguments[0]]
-            else:
-                values[:, index] = on_batch(module, sizes, *arguments)
-        return np.take_along_axis(values, chosen[:, wire:], axis=1), changed
-
-    def _choice(self, zero: np.ndarray, chosen: np.ndarray, halts: bool) -> Choice:
-        """A choice; equal choices share their parts, because there are few and runs are long."""
+    def _row(self, chosen: np.ndarray, halts: bool) -> Row:
+        """The row of a choice. Equal choices share it, because there are few and runs are long."""
         key = chosen.tobytes() + bytes([halts])
         if key not in self.rows:
             self.rows[key] = row_of(self.wiring, chosen.tolist(), halts, (None,) * self.wiring.registers)
-        seen = zero.tobytes()
-        if seen not in self.flags:
-            self.flags[seen] = tuple(zero.tolist())
-        return Choice(self.flags[seen], self.rows[key])
+        return self.rows[key]
 
 
 def _dense(layer: tuple[np.ndarray, np.ndarray], x: np.ndarray) -> np.ndarray:
