@@ -18,9 +18,9 @@ from typing import Any
 
 from nram import find_program
 from nram.extensions import get_task, task_names
-from nram.programs import Program, read_program
 from nram.programs.execute import execute
-from nram.programs.files import save_program
+from nram.programs.files import read_program, save_program
+from nram.programs.ir import Program
 from nram.search.instances import exact
 from nram.tasks.base import Task
 

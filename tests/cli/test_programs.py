@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from nram.extensions import get_task
-from nram.programs import read_program
+from nram.programs.files import read_program
 from nram.programs.library import zoo_entries
 
 RUN_NOTHING = "nram program 1\nregisters: r1 r2\n\nalways:\n    o1 = READ(0)\n    r1 := o1\n    halt\n"

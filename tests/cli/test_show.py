@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from nram.programs import Evidence, from_text, read_program, save_program
+from nram.programs.files import read_program, save_program
+from nram.programs.ir import Evidence
+from nram.programs.text import from_text
 
 PROGRAM = """
 nram program 1

@@ -24,11 +24,13 @@ from nram.machine.soft import Options, start_soft
 from nram.module_tables import EquationTwo, on_arrays
 from nram.modules import MODULES, PAPER_MODULES, Module
 from nram.pictures.circuits import program_svg
-from nram.programs import execute, from_text, interpret
+from nram.programs.execute import execute
+from nram.programs.interpret import interpret
 from nram.programs.native import llvm
 from nram.programs.native.aot import compile_program
 from nram.programs.native.jit import CompiledProgram
 from nram.programs.simplify import simplify
+from nram.programs.text import from_text
 from nram.programs.verify import verify
 from nram.search.chains import blocks_of, table_costs
 from nram.search.counterexamples import find_counterexamples

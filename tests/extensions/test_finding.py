@@ -15,7 +15,8 @@ from nram.errors import UsageError
 from nram.extensions import get_module, select_modules
 from nram.extensions.modules import REGISTRY
 from nram.modules import MODULES
-from nram.programs import ProgramError, from_text
+from nram.programs.ir import ProgramError
+from nram.programs.text import from_text
 from nram.training.settings import config_from_dict, config_to_dict, load_config
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "modules"

@@ -15,8 +15,7 @@ from nram.cli import main
 from nram.learning.callbacks import LearningCallbacks
 from nram.learning.job import LearningJob
 from nram.learning.judgement import score_of
-from nram.programs import read_program
-from nram.programs.files import program_from
+from nram.programs.files import program_from, read_program
 from nram.tasks.base import Instance
 from nram.tasks.example_files import Example, read_examples
 

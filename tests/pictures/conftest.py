@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from nram.programs import Program, from_text
+from nram.programs.ir import Program
+from nram.programs.text import from_text
 
 COPY = """
 nram program 1

@@ -19,9 +19,9 @@ from nram.pictures.circuits import (
     program_dot,
     program_svg,
 )
-from nram.programs import Constant, Operation, Output, Program, Register, Row, from_text
 from nram.programs.interpret import Machine
-from nram.programs.ir import MODULES
+from nram.programs.ir import MODULES, Constant, Operation, Output, Program, Register, Row
+from nram.programs.text import from_text
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = """</svg><script>alert("x")</script> & 'q' \\" \\N ]]> --> é"""

@@ -15,7 +15,9 @@ from nram.pictures.heatmaps import draw_heatmap
 from nram.pictures.trace_html import trace_to_html
 from nram.pictures.trace_records import MAX_STEPS
 from nram.pictures.traces import Trace, record_trace, trace_to_json, trace_to_latex, trace_to_text
-from nram.programs import Ending, Program, Step, from_text, trace
+from nram.programs.interpret import Ending, Step, trace
+from nram.programs.ir import Program
+from nram.programs.text import from_text
 
 PAPER_MEMORY = [6, 2, 10, 6, 8, 9, 0, 0, 0, 0, 0, 0]
 HOSTILE = """</title><script>alert("x")</script> & $\\frac{$ % #_{}~^\\"""

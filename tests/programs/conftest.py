@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from nram.modules import MODULE_NAMES, PAPER_MODULES
-from nram.programs import Constant, Operation, Output, Program, Register, Row, Value
+from nram.programs.ir import Constant, Operation, Output, Program, Register, Row, Value
 
 ARITY = {module.name: module.arity for module in PAPER_MODULES}
 

@@ -21,10 +21,13 @@ from nram.extensions import get_task, select_modules
 from nram.machine import Wiring, run_hard, run_soft, soft_step
 from nram.machine.soft import Options, start_soft
 from nram.modules import MODULE_NAMES
-from nram.programs import Ending, Program, execute, from_text, interpret
+from nram.programs.execute import execute
 from nram.programs.extract.table import extract_table
+from nram.programs.interpret import Ending, interpret
+from nram.programs.ir import Program
 from nram.programs.library import ZooEntry, zoo_entries, zoo_weights
 from nram.programs.simplify import simplify
+from nram.programs.text import from_text
 
 SCALE = int(os.environ.get("NRAM_TEST_SCALE", "1"))
 PAPER = select_modules(MODULE_NAMES)

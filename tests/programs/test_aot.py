@@ -16,10 +16,11 @@ from llvmlite import binding
 
 from nram.errors import UsageError
 from nram.limits import StepLimit
-from nram.programs import Program, from_text
 from nram.programs.interpret import Ending, interpret
+from nram.programs.ir import Program
 from nram.programs.native.aot import compile_program, shared_library
 from nram.programs.native.c_source import symbol_for, to_c, to_header
+from nram.programs.text import from_text
 
 GCC = shutil.which("gcc")
 STRICT = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror"]

@@ -13,8 +13,9 @@ from nram.errors import UsageError
 from nram.extensions import select_modules
 from nram.machine import Wiring, run_hard
 from nram.modules import MODULE_NAMES
-from nram.programs import Output, Register, interpret
 from nram.programs.extract.table import extract_table, row_of
+from nram.programs.interpret import interpret
+from nram.programs.ir import Output, Register
 
 PAPER = select_modules(MODULE_NAMES)
 FEW = select_modules(["WRITE", "READ", "INC", "READ", "LESS-THAN", "WRITE", "ZERO"])

@@ -17,9 +17,9 @@ from nram.limits import StepLimit
 from nram.machine import Wiring, run_hard
 from nram.machine.controllers import LSTM, Dense
 from nram.modules import MODULE_NAMES
-from nram.programs import interpret
 from nram.programs.extract.lstm import extract_lstm
 from nram.programs.extract.lstm_runs import Recorder
+from nram.programs.interpret import interpret
 from nram.programs.simplify import simplify
 from nram.tasks.base import Task
 

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from nram.errors import NramError, UsageError
 from nram.limits import StepLimit
-from nram.programs import (
+from nram.programs.files import from_json, program_from, read_program, save_program, to_json, to_json_text
+from nram.programs.ir import (
     Constant,
     Evidence,
     Operation,
@@ -24,12 +25,10 @@ from nram.programs import (
     ProgramError,
     Register,
     Row,
-    from_text,
-    read_program,
-    save_program,
+    is_name,
+    is_plain,
 )
-from nram.programs.files import from_json, program_from, to_json, to_json_text
-from nram.programs.ir import is_name, is_plain
+from nram.programs.text import from_text
 
 # ---- any program
 

@@ -4,7 +4,8 @@ from random import Random
 
 import pytest
 
-from nram.programs import Constant, Ending, Operation, Output, Program, Register, Row, Step, interpret, trace
+from nram.programs.interpret import Ending, Step, interpret, trace
+from nram.programs.ir import Constant, Operation, Output, Program, Register, Row
 
 # Spec and paper: values are 0..M-1, sums and differences are taken mod M, comparisons give 0 or 1.
 MEANING = {

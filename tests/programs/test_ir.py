@@ -9,8 +9,8 @@ import pytest
 
 from nram.errors import UsageError
 from nram.limits import StepLimit
-from nram.programs import Constant, Evidence, Operation, Output, Program, ProgramError, Register, Row
 from nram.programs.check import find_problems
+from nram.programs.ir import Constant, Evidence, Operation, Output, Program, ProgramError, Register, Row
 
 KEEP = (Register(0), Register(1))
 ANY = (None, None)

@@ -9,8 +9,8 @@ import pytest
 
 import nram
 from nram.extensions import get_task, task_names
-from nram.programs import Program, execute
-from nram.programs.ir import ORIGINS
+from nram.programs.execute import execute
+from nram.programs.ir import ORIGINS, Program
 from nram.programs.library import ZooEntry, find_entry, load_program, zoo_entries, zoo_weights
 
 ENTRIES = zoo_entries()

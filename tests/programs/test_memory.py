@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from nram.errors import UsageError
-from nram.programs import execute, from_text
+from nram.programs.execute import execute
 from nram.programs.memory import default_max_steps, prepare_memory
+from nram.programs.text import from_text
 
 HEAD = "nram program 1\nregisters: r1 r2\n"
 ADD_ONE = from_text(HEAD + "always:\n o1 = READ(r1)\n o2 = INC(o1)\n WRITE(r1, o2)\n r1 := 1\n halt\n")

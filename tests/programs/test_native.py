@@ -14,10 +14,12 @@ import pytest
 
 from nram.extensions import get_task
 from nram.modules import MODULE_NAMES, PAPER_MODULES
-from nram.programs import Constant, Operation, Output, Program, Register, Row, Value, from_text, read_program
+from nram.programs.files import read_program
 from nram.programs.interpret import Machine, interpret
+from nram.programs.ir import Constant, Operation, Output, Program, Register, Row, Value
 from nram.programs.memory import LARGEST_SIZE
 from nram.programs.native.jit import compiled
+from nram.programs.text import from_text
 
 WRITTEN = Path(__file__).parents[2] / "benchmarks" / "native"
 

@@ -7,8 +7,11 @@ import pytest
 
 from nram import get_task
 from nram.modules import MODULE_NAMES
-from nram.programs import Constant, Ending, Program, Step, execute, from_text, read_program, trace
-from nram.programs.files import from_json, to_json
+from nram.programs.execute import execute
+from nram.programs.files import from_json, read_program, to_json
+from nram.programs.interpret import Ending, Step, trace
+from nram.programs.ir import Constant, Program
+from nram.programs.text import from_text
 
 FOLDER = Path(__file__).parents[2] / "examples" / "paper"
 

@@ -13,14 +13,14 @@ import z3
 from nram.errors import UsageError
 from nram.extensions import get_task
 from nram.modules import PAPER_MODULES
-from nram.programs import Evidence, Program, from_text, interpret
-from nram.programs.ir import MODULES
+from nram.programs.interpret import interpret
+from nram.programs.ir import MODULES, Evidence, Program
 from nram.programs.simplify import simplify, size_of
 from nram.programs.simplify.conditions import decision_list
 from nram.programs.simplify.facts import output_mask
 from nram.programs.simplify.rules import RULES, Pattern, Rule
 from nram.programs.simplify.specialise import specialise
-from nram.programs.text import table_to_text
+from nram.programs.text import from_text, table_to_text
 
 PLAIN_MODULES = [module for module in PAPER_MODULES if module.memory == "nothing"]
 

@@ -3,8 +3,8 @@
 import pytest
 
 from nram.limits import StepLimit
-from nram.programs import Constant, Operation, Output, Program, ProgramError, Register, Row, from_text
-from nram.programs.text import limit_from_text, limit_to_text
+from nram.programs.ir import Constant, Operation, Output, Program, ProgramError, Register, Row
+from nram.programs.text import from_text, limit_from_text, limit_to_text
 
 EXAMPLE = """\
 nram program 1

@@ -15,8 +15,10 @@ import pytest
 from nram.errors import UsageError
 from nram.extensions import get_task, task_names
 from nram.limits import StepLimit
-from nram.programs import Program, from_text, interpret, read_program, to_text
-from nram.programs.files import from_json, to_json
+from nram.programs.files import from_json, read_program, to_json
+from nram.programs.interpret import interpret
+from nram.programs.ir import Program
+from nram.programs.text import from_text, to_text
 from nram.programs.verify import Report, verify
 from nram.tasks.base import SymbolicCase, Term
 

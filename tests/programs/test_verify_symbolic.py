@@ -15,7 +15,10 @@ import z3
 
 from nram.extensions import get_task, task_names
 from nram.limits import StepLimit
-from nram.programs import Program, from_text, interpret, read_program, to_text
+from nram.programs.files import read_program
+from nram.programs.interpret import interpret
+from nram.programs.ir import Program
+from nram.programs.text import from_text, to_text
 from nram.programs.verify import verify
 from nram.programs.verify.machine import Facts
 from nram.programs.verify.symbolic import Outcome, prove

@@ -7,7 +7,8 @@ import pytest
 from nram import load_program
 from nram.extensions import get_task
 from nram.limits import LIMIT_NAMES, StepLimit
-from nram.programs import from_text, interpret
+from nram.programs.interpret import interpret
+from nram.programs.text import from_text
 from nram.reproduction.measuring import (
     Instances,
     alike,

@@ -13,7 +13,7 @@ import pytest
 
 from nram.bench.search import live_code, visited_rows
 from nram.extensions import get_task
-from nram.programs import interpret
+from nram.programs.interpret import interpret
 from nram.programs.library import zoo_entries
 from nram.search.chains import anneal, blocks_of, new_monitor, random_table, table_costs
 from nram.search.instances import Pool, task_pool

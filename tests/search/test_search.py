@@ -12,7 +12,8 @@ import pytest
 from nram import find_program
 from nram.errors import NramError, UsageError
 from nram.extensions import get_task
-from nram.programs import interpret, read_program
+from nram.programs.files import read_program
+from nram.programs.interpret import interpret
 from nram.search import engine
 from nram.search.callbacks import SearchCallbacks
 from nram.search.counterexamples import find_counterexamples

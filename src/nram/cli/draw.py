@@ -12,7 +12,7 @@ from nram.cli.program_argument import add_modules, add_program, program_of
 from nram.errors import NramError, UsageError
 from nram.files import write_atomically
 from nram.pictures.circuits import MAX_ROWS, circuit_dot, circuit_svg, program_dot, program_svg
-from nram.programs import Program
+from nram.programs.ir import Program
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

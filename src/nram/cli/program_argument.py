@@ -7,7 +7,7 @@ import shlex
 
 from nram.errors import UsageError
 from nram.extensions.modules import files_of, get_module
-from nram.programs import Program
+from nram.programs.ir import Program
 from nram.programs.library import load_program
 from nram.programs.text import limit_to_text
 

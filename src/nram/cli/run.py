@@ -19,8 +19,8 @@ from nram.cli.program_argument import add_modules, add_program, limit_in_words, 
 from nram.errors import NramError, UsageError
 from nram.files import write_atomically
 from nram.limits import wrong_cells
-from nram.programs import Program, Result
-from nram.programs.execute import ENGINES, check_max_steps, execute
+from nram.programs.execute import ENGINES, Result, check_max_steps, execute
+from nram.programs.ir import Program
 from nram.programs.library import task_of
 from nram.programs.memory import prepare_memory
 from nram.tasks.base import Instance

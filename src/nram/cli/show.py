@@ -10,8 +10,8 @@ from dataclasses import asdict
 from nram.cli.output import print_json, table
 from nram.cli.program_argument import add_modules, add_program, program_of
 from nram.extensions import get_task, task_names
-from nram.programs import Evidence, Program
 from nram.programs.files import to_json
+from nram.programs.ir import Evidence, Program
 from nram.programs.simplify import size_of
 from nram.programs.text import limit_to_text, table_to_text, to_text
 

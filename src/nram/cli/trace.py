@@ -25,7 +25,7 @@ from nram.training.run_folder import RunFolder, load_weights, read_config
 if TYPE_CHECKING:
     from nram.machine import Controller
     from nram.pictures.trace_records import Trace
-    from nram.programs import Program
+    from nram.programs.ir import Program
     from nram.tasks.base import Instance, Task
     from nram.training.config import TrainConfig
 
