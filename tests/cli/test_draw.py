@@ -81,8 +81,8 @@ def test_standard_output_takes_the_picture(call, program_file):
     [
         (("--row", "2:1"), "states 0 to 1"),
         (("--row", "0:3"), "rows 1 to 2"),
-        (("--row", "0:0"), "names no row"),
-        (("--row", "first"), "names no row"),
+        (("--row", "0:0"), "is not a row"),
+        (("--row", "first"), "is not a row"),
         (("--out", "picture.gif"), ".svg"),
     ],
 )

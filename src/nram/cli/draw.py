@@ -11,19 +11,19 @@ from nram.cli.output import print_json
 from nram.cli.program_argument import add_modules, add_program, program_of
 from nram.errors import NramError, UsageError
 from nram.files import write_atomically
-from nram.pictures.circuits import MAX_ROWS, circuit_dot, circuit_svg, program_dot, program_svg
+from nram.pictures.circuits import circuit_dot, circuit_svg, program_dot, program_rows, program_svg
 from nram.programs.ir import Program
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Draw the circuits of a program, one for each row of its table: registers before the step at the "
-        "left, modules, registers after it at the right. Operations whose outputs are not used are left out."
+        "Draw the circuits of a program, one for each row of its table: the registers before the step at the left, "
+        "then the modules, then the registers after the step. Operations whose outputs are not used are left out."
     )
     add_program(parser)
     parser.add_argument(
         "--row",
-        type=_place,
+        type=_row,
         metavar="STATE:ROW",
         help="draw one row; rows count from 1, states from 0 and can be left out (default: all)",
     )
@@ -36,18 +36,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_modules(parser)
 
 
-def _place(text: str) -> tuple[int, int] | None:
-    """Numbers from 0 of the state and the row that an argument names; None for all."""
+def _row(text: str) -> tuple[int, int] | None:
+    """The state and the row that an argument names, both from 0; None for all."""
     if text == "all":
         return None
     found = re.fullmatch(r"(?:(\d{1,9}):)?(\d{1,9})", text)
     if found is None or int(found[2]) == 0:
-        raise argparse.ArgumentTypeError(f"'{text}' names no row: write it like 0:1, state and row, or 'all'")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a row: write it like 0:1, state and row, or 'all'")
     return int(found[1] or 0), int(found[2]) - 1
 
 
 def run(arguments: argparse.Namespace) -> int:
-
     program = program_of(arguments)
     if arguments.out == "-":
         if arguments.json:
@@ -59,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not into_folder and out.suffix not in (".svg", ".dot"):
         raise UsageError(f"{out} ends neither in .svg nor in .dot: choose one of these, or a folder ({out}/)")
     if into_folder:
-        rows = _all_rows(program) if arguments.row is None else [arguments.row]
+        rows = program_rows(program) if arguments.row is None else [arguments.row]
         pictures = {out / f"state-{s}-row-{r + 1}.svg": _picture(program, (s, r), ".svg") for s, r in rows}
         try:
             out.mkdir(parents=True, exist_ok=True)
@@ -78,22 +77,12 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _picture(program: Program, place: tuple[int, int] | None, ending: str) -> str:
-
-    if place is not None:
-        return (circuit_svg if ending == ".svg" else circuit_dot)(program, *place)
-    if ending == ".svg" and program.rows > MAX_ROWS:
-        raise UsageError(
-            f"the program has {program.rows} rows, too many for one picture (at most {MAX_ROWS}): draw one with "
-            "--row STATE:ROW, each in a file of its own with --out FOLDER/, or make it shorter with 'nram simplify'"
-        )
+def _picture(program: Program, row: tuple[int, int] | None, ending: str) -> str:
+    if row is not None:
+        return (circuit_svg if ending == ".svg" else circuit_dot)(program, *row)
     return (program_svg if ending == ".svg" else program_dot)(program)
 
 
-def _all_rows(program: Program) -> list[tuple[int, int]]:
-    return [(state, row) for state, rows in enumerate(program.states) for row in range(len(rows))]
-
-
 def _file_name(name: str) -> str:
-    """The program's name as that of a picture in the current folder."""
+    """A file name for the picture of the program of this name."""
     return (re.sub(r"[^\w.-]+", "-", name).strip("-.")[:80] or "program") + ".svg"

@@ -55,7 +55,6 @@ def _from_bytes(content: bytes, where: str, npy: bool = False) -> list | np.ndar
 
 
 def _from_npy(content: bytes, where: str) -> np.ndarray:
-
     try:
         # Not np.load: that would also open archives, and pickles run code.
         return np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)

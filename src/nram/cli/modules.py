@@ -42,7 +42,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _as_json(module: Module) -> dict[str, Any]:
-
     value = {
         "name": module.name,
         "arguments": list(module.arguments),
@@ -78,5 +77,4 @@ def _in_words(module: Module) -> str:
 
 
 def _has_fuzzy(module: Module) -> bool:
-
     return not isinstance(module.fuzzy, EquationTwo)

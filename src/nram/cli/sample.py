@@ -21,7 +21,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-
     task = get_task(arguments.task)
     complexity = max(5, task.min_complexity) if arguments.complexity is None else arguments.complexity
     instances = task.sample(complexity, arguments.count, arguments.seed, arguments.memory_size)

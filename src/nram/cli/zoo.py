@@ -18,7 +18,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-
     if arguments.name is not None:
         entry = find_entry(arguments.name)
         if entry is None:
@@ -63,5 +62,4 @@ def _reach(program) -> list[str]:
 
 
 def _card(entry) -> dict:
-
     return {"name": entry.name, "origin": entry.origin, "weights": entry.has_weights, **to_json(entry.program)}

@@ -1,7 +1,7 @@
-"""What is drawn of a row of a program: registers before and after the step, modules, and who gives what to whom.
+"""The circuit of a row of a program: registers before and after the step, modules, and the wires between them.
 
-Left out are operations whose output nobody uses, as in the paper, and registers that are neither read nor changed.
-The modules ZERO, ONE and TWO are shown as the constants they give.
+As in the paper, operations whose output is not used are left out, and so are registers that are neither read nor
+changed. The modules ZERO, ONE and TWO appear as constants.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from nram.programs.ir import CONSTANTS, MODULES, Constant, Operation, Output, Pr
 
 @dataclass(frozen=True)
 class Input:
-    """What enters a part: a wire from another part, or a constant."""
+    """An input of a part: a wire from another part, or a constant."""
 
     source: int | None
     constant: int = 0
@@ -32,16 +32,16 @@ class Part:
     inputs: tuple[Input, ...] = ()
     memory: Literal["nothing", "reads", "writes"] = "nothing"
     turn: int | None = None
-    """Which access to the memory this is, where their order could be misread."""
+    """The position of this access to memory among all of the row, where their order could be misread."""
     kept: bool = False
     """A register that the row reads and leaves as it is."""
 
 
 @dataclass(frozen=True)
 class Circuit:
-    """What is drawn of a row. Parts come in an order in which wires lead onwards."""
+    """The circuit of one row. Wires lead from earlier parts to later ones."""
 
-    place: str
+    label: str
     title: str
     ending: str
     halts: bool
@@ -50,7 +50,7 @@ class Circuit:
 
 
 def circuit_of(program: Program, state: int, row: int) -> Circuit:
-    """The circuit of a row, numbers from 0."""
+    """The circuit of a row. States and rows count from 0."""
     if not 0 <= state < len(program.states):
         raise UsageError(f"there is no state {state}: the program has {_up_to(len(program.states), 'state')}")
     rows = program.states[state]
@@ -68,14 +68,14 @@ class _Builder:
 
     def __init__(self, program: Program, row: Row):
         self.row = row
-        self.numbers: dict[Register | Output, int] = {}
+        self.indices: dict[Register | Output, int] = {}
         self.parts: list[Part] = []
         changed = [i for i, value in enumerate(row.registers) if value != Register(i)]
         live = _live_operations(row, changed)
         read = {
             argument.index
-            for place in live
-            for argument in row.operations[place].arguments
+            for index in live
+            for argument in row.operations[index].arguments
             if isinstance(argument, Register)
         }
         read |= {value.index for i in changed if isinstance(value := row.registers[i], Register)}
@@ -83,31 +83,31 @@ class _Builder:
         self.dropped = sum(operation.module not in CONSTANTS for operation in row.operations)
 
         for i in sorted(read):
-            self.numbers[Register(i)] = len(self.parts)
+            self.indices[Register(i)] = len(self.parts)
             self.parts.append(Part("before", program.registers[i]))
         turns = _turns(row, live)
-        for place in live:
-            operation = row.operations[place]
+        for index in live:
+            operation = row.operations[index]
             if operation.module in CONSTANTS:
                 continue
             self.dropped -= 1
             module = MODULES[operation.module]
             names = module.arguments if _labelled(operation.module) else [""] * module.arity
             inputs = tuple(self._input(a, name) for a, name in zip(operation.arguments, names, strict=True))
-            self.numbers[Output(place)] = len(self.parts)
-            self.parts.append(Part("module", operation.module, inputs, module.memory, turns.get(place)))
+            self.indices[Output(index)] = len(self.parts)
+            self.parts.append(Part("module", operation.module, inputs, module.memory, turns.get(index)))
         for i in self.shown:
             kept = i not in changed
             self.parts.append(Part("after", program.registers[i], (self._input(row.registers[i]),), kept=kept))
 
     def _input(self, value: Value, label: str = "") -> Input:
         match value:
-            case Constant(number):
-                return Input(None, number, label)
+            case Constant(constant):
+                return Input(None, constant, label)
             case Output(index) if self.row.operations[index].module in CONSTANTS:
                 return Input(None, CONSTANTS[self.row.operations[index].module], label)
             case _:
-                return Input(self.numbers[value], label=label)
+                return Input(self.indices[value], label=label)
 
     def circuit(self, program: Program, state: int, row: int) -> Circuit:
         remarks = []
@@ -123,10 +123,9 @@ class _Builder:
             remarks.append("Numbers in corners: the order of the accesses to memory.")
         alone = len(program.states[state]) == 1
         conditions = describe(program.registers, self.row.when)
-        place = f"row {row + 1}" if len(program.states) == 1 else f"state {state}, row {row + 1}"
         going = self.row.next_state != state
         return Circuit(
-            place=place,
+            label=f"row {row + 1}" if len(program.states) == 1 else f"state {state}, row {row + 1}",
             title=f"when {conditions}" if conditions else "always" if alone else "otherwise",
             ending="halt" if self.row.halt else f"state {self.row.next_state}" if going else "",
             halts=self.row.halt,
@@ -136,12 +135,12 @@ class _Builder:
 
 
 def _live_operations(row: Row, changed: list[int]) -> list[int]:
-    """The operations that write, or whose outputs reach a write or a register, in order."""
+    """The indices of the operations that write, or whose outputs reach a write or a register."""
     needed = {value.index for i in changed if isinstance(value := row.registers[i], Output)}
-    for place in reversed(range(len(row.operations))):
-        operation = row.operations[place]
-        if _writes(operation) or place in needed:
-            needed.add(place)
+    for index in reversed(range(len(row.operations))):
+        operation = row.operations[index]
+        if _writes(operation) or index in needed:
+            needed.add(index)
             needed |= {argument.index for argument in operation.arguments if isinstance(argument, Output)}
     return sorted(needed)
 
@@ -151,20 +150,20 @@ def _writes(operation: Operation) -> bool:
 
 
 def _turns(row: Row, live: list[int]) -> dict[int, int]:
-    """The accesses to memory, numbered, unless all come before the only write or there is none."""
-    accesses = [place for place in live if MODULES[row.operations[place].module].memory != "nothing"]
-    if not any(_writes(row.operations[place]) for place in accesses[:-1]):
+    """The accesses to memory, counted from 1. Empty if no access follows a write: their order is then plain."""
+    accesses = [index for index in live if MODULES[row.operations[index].module].memory != "nothing"]
+    if not any(_writes(row.operations[index]) for index in accesses[:-1]):
         return {}
-    return {place: number + 1 for number, place in enumerate(accesses)}
+    return {index: turn for turn, index in enumerate(accesses, start=1)}
 
 
 @cache
 def _labelled(name: str) -> bool:
-    """Whether a module's arguments need their names: those of the memory, and those whose order matters."""
+    """Whether the wires into a module need labels: READ, WRITE, and modules for which the order matters."""
     module = MODULES[name]
     if module.memory != "nothing":
         return True
     if module.arity != 2 or not module.built_in:
-        return module.arity == 2  # of one's own: that the order does not matter for one M says nothing of others
+        return module.arity == 2  # user-defined: the order may matter for other M than the one tried
     size = 3
     return any(module.integer(size, a, b) != module.integer(size, b, a) for a in range(size) for b in range(size))

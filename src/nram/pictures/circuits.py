@@ -1,8 +1,8 @@
 """Drawings of programs, as in the paper: a circuit for every row of the table, as SVG or for graphviz.
 
-At the left the registers as the step finds them, at the right as it leaves them (r1′), between them the modules, each
-right of all that it depends on. Wires are named where it matters which is which: p the pointer and a the value of
-READ and WRITE, x and y of the comparisons, a and b of SUB.
+The registers before the step are at the left, those after it (r1′) at the right. Between them are the modules, each to
+the right of all that it depends on. Wires have labels where their order matters: p and a of READ and WRITE (pointer and
+value), x and y of the comparisons, a and b of SUB.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from nram.pictures.circuit_graph import Circuit, Part, circuit_of
 from nram.pictures.layout import Box, Drawing, Point, Wire, assign_layers, draw
 from nram.programs.ir import Program
 
-MAX_OPERATIONS = 100  # in a circuit that is drawn; graphviz takes any
+MAX_OPERATIONS = 100  # in a circuit as SVG; graphviz has no limit
 MAX_ROWS = 300  # in one picture
 
-LETTER = 8.0  # the width of a letter of a module's name, amply
+LETTER = 8.0  # width of a letter of a module's name, with some reserve
 PORT = 20  # between the inputs of a box
-CONSTANT = 31  # of room left of a box for the constants it takes
+CONSTANT = 31  # width at the left of a box for its constants
 MARGIN = 18.0
 
 STYLE = """
@@ -50,29 +50,29 @@ text{font-family:"DejaVu Sans Mono",Menlo,Consolas,"Liberation Mono",monospace;f
 
 
 def circuit_svg(program: Program, state: int, row: int) -> str:
-    """The circuit of a row, numbers from 0, as a picture that stands alone."""
-    return _page([_figure(circuit_of(program, state, row))], f"{program.name}, {_place(program, state, row)}")
+    """The circuit of a row as a picture. States and rows count from 0."""
+    circuit = circuit_of(program, state, row)
+    return _page([_figure(circuit)], f"{program.name}, {circuit.label}")
 
 
 def program_svg(program: Program) -> str:
-    """All rows of a program under each other, in one picture."""
+    """All rows of a program, one below the other, in one picture."""
     if program.rows > MAX_ROWS:
         raise UsageError(
-            f"the program has {program.rows} rows, too many for one picture (at most {MAX_ROWS}): "
-            "draw one row, or each in a file of its own"
+            f"the program has {program.rows} rows, too many for one picture (at most {MAX_ROWS}): draw one with --row "
+            "STATE:ROW or each into its own file with --out FOLDER/, or make the program shorter with 'nram simplify'"
         )
-    figures = []
-    for state, rows in enumerate(program.states):
-        figures += [_figure(circuit_of(program, state, row)) for row in range(len(rows))]
+    figures = [_figure(circuit_of(program, state, row)) for state, row in program_rows(program)]
     return _page(figures, program.name, heading=True)
 
 
-def _place(program: Program, state: int, row: int) -> str:
-    return f"row {row + 1}" if len(program.states) == 1 else f"state {state}, row {row + 1}"
+def program_rows(program: Program) -> list[tuple[int, int]]:
+    """State and row of every row of a program, both from 0."""
+    return [(state, row) for state, rows in enumerate(program.states) for row in range(len(rows))]
 
 
 class _Figure:
-    """Elements of a picture, and the room they take."""
+    """Elements of a picture, with its width and height."""
 
     def __init__(self) -> None:
         self.elements: list[str] = []
@@ -80,7 +80,7 @@ class _Figure:
         self.height = 0.0
 
     def text(self, x: float, y: float, words: str, kind: str, *, letter: float = 0.0, anchor: str = "") -> None:
-        """Words on the line at y. `letter` is their width each where the picture must be made wide enough."""
+        """Words on the line at y. With `letter`, the width of a letter, the picture becomes wide enough for them."""
         where = f' text-anchor="{anchor}"' if anchor else ""
         self.elements.append(f'<text class="{kind}" x="{_n(x)}" y="{_n(y)}"{where}>{escape(words)}</text>')
         self.width = max(self.width, x + letter * len(words))
@@ -88,7 +88,7 @@ class _Figure:
 
 def _figure(circuit: Circuit) -> _Figure:
     figure = _Figure()
-    figure.text(0, 10, circuit.place, "small", letter=6.5)
+    figure.text(0, 10, circuit.label, "small", letter=6.5)
     y = 29.0
     for line in textwrap.wrap(circuit.title, 78):
         figure.text(0, y, line, "title", letter=9.2)
@@ -110,7 +110,7 @@ def _figure(circuit: Circuit) -> _Figure:
 
 
 def _ending(figure: _Figure, circuit: Circuit, y: float) -> None:
-    """What comes after the step, in a label below the condition."""
+    """A label below the condition: what follows the step."""
     words = f"then {circuit.ending}"
     fill, ink = ("#c62f45", "#ffffff") if circuit.halts else ("#dfe6ee", "#1c2733")
     wide = 7.2 * len(words) + 14
@@ -124,7 +124,7 @@ def _ending(figure: _Figure, circuit: Circuit, y: float) -> None:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the parts of a circuit stand. A box includes room for constants at its left."""
+    """Positions of the parts of a circuit. A box includes the space for constants at its left."""
 
     parts: tuple[Part, ...]
     boxes: tuple[Box, ...]
@@ -133,7 +133,7 @@ class Layout:
 
 
 def layout_of(parts: Sequence[Part]) -> Layout:
-    """A layout of these parts; the inputs of modules that do not care for their order may be exchanged."""
+    """A layout of these parts. Where the order of a module's inputs does not matter, it may exchange them."""
     modules = sum(part.kind == "module" for part in parts)
     if modules > MAX_OPERATIONS:
         raise UsageError(
@@ -141,7 +141,7 @@ def layout_of(parts: Sequence[Part]) -> Layout:
             "write it for graphviz (--out FILE.dot) or read it with 'nram show'"
         )
     layout = _laid_out(tuple(parts))
-    exchanged = tuple(_without_twist(layout, number) for number in range(len(parts)))
+    exchanged = tuple(_without_twist(layout, index) for index in range(len(parts)))
     return layout if exchanged == layout.parts else _laid_out(exchanged)
 
 
@@ -149,15 +149,15 @@ def _laid_out(parts: tuple[Part, ...]) -> Layout:
     layers = _layers(parts)
     widest = max((len(part.name) for part in parts if part.kind != "module"), default=0)
     boxes = []
-    for number, part in enumerate(parts):
+    for index, part in enumerate(parts):
         width = LETTER * (len(part.name) if part.kind == "module" else widest + 1) + 20 + 12 * _has_labels(part)
         height = 30 if len(part.inputs) < 2 else 24 + PORT * (len(part.inputs) - 1)
         inputs = tuple((height - PORT * (len(part.inputs) - 1)) / 2 + PORT * i for i in range(len(part.inputs)))
-        rank = None if part.kind == "module" else number
-        boxes.append(Box(width + _room(parts, part), height, inputs, layers[number], rank))
+        rank = None if part.kind == "module" else index
+        boxes.append(Box(width + _room(parts, part), height, inputs, layers[index], rank))
     wires = [
-        Wire(given.source, number, port)
-        for number, part in enumerate(parts)
+        Wire(given.source, index, port)
+        for index, part in enumerate(parts)
         for port, given in enumerate(part.inputs)
         if given.source is not None
     ]
@@ -166,21 +166,21 @@ def _laid_out(parts: tuple[Part, ...]) -> Layout:
 
 def _layers(parts: Sequence[Part]) -> list[int]:
     before = sum(part.kind == "before" for part in parts)
-    end = sum(part.kind != "after" for part in parts)  # stands for all registers after the step: they share a layer
+    end = sum(part.kind != "after" for part in parts)  # represents all registers after the step: they share a layer
     pairs = [
-        (given.source, min(number, end))
-        for number, part in enumerate(parts)
+        (given.source, min(index, end))
+        for index, part in enumerate(parts)
         for given in part.inputs
         if given.source is not None
     ]
-    arcs = [(a, b, 1) for a, b in pairs] + [(number, end, 1) for number in range(end)] + _memory_order(parts)
+    arcs = [(a, b, 1) for a, b in pairs] + [(index, end, 1) for index in range(end)] + _memory_order(parts)
     layers = assign_layers(end + 1, before, arcs, pairs)
-    return [layers[min(number, end)] for number in range(len(parts))]
+    return [layers[min(index, end)] for index in range(len(parts))]
 
 
 def _memory_order(parts: Sequence[Part]) -> list[tuple[int, int, int]]:
-    """What is read or written after a write stands right of it; a write stands not left of what was read before."""
-    accesses = [(number, part.memory == "writes") for number, part in enumerate(parts) if part.memory != "nothing"]
+    """Accesses after a write stand to the right of it. A write does not stand to the left of earlier reads."""
+    accesses = [(index, part.memory == "writes") for index, part in enumerate(parts) if part.memory != "nothing"]
     return [
         (a, b, 1 if a_writes else 0)
         for i, (a, a_writes) in enumerate(accesses)
@@ -189,10 +189,10 @@ def _memory_order(parts: Sequence[Part]) -> list[tuple[int, int, int]]:
     ]
 
 
-def _without_twist(layout: Layout, number: int) -> Part:
+def _without_twist(layout: Layout, index: int) -> Part:
     """The part with its two inputs exchanged if their wires cross just before it and the order does not matter."""
-    part = layout.parts[number]
-    wires = [i for i, wire in enumerate(layout.wires) if wire.target == number]
+    part = layout.parts[index]
+    wires = [i for i, wire in enumerate(layout.wires) if wire.target == index]
     if len(wires) != 2 or _has_labels(part):
         return part
     upper, lower = (_last_height(layout.drawing.paths[i]) for i in wires)
@@ -200,7 +200,7 @@ def _without_twist(layout: Layout, number: int) -> Part:
 
 
 def _last_height(path: Sequence[Point]) -> float:
-    """The height from which a wire bends to its end."""
+    """The height of a wire before its last bend."""
     return next((point.y for point in reversed(path) if point.y != path[-1].y), path[-1].y)
 
 
@@ -209,7 +209,7 @@ def _has_labels(part: Part) -> bool:
 
 
 def _room(parts: Sequence[Part], part: Part) -> int:
-    """For constants, left of a box. The registers after the step keep in line, so all have it if one needs it."""
+    """The space for constants at the left of a box. Registers after the step are aligned, so all have it or none."""
     alike = [part] if part.kind == "module" else [other for other in parts if other.kind == part.kind]
     return CONSTANT if any(given.source is None for other in alike for given in other.inputs) else 0
 
@@ -260,7 +260,7 @@ def _draw_part(figure: _Figure, part: Part, box: Box, corner: Point, room: int) 
 
 
 def _line(points: Sequence[Point], top: float) -> str:
-    """Level pieces, and bends that begin and end level."""
+    """A path of horizontal pieces and bends that begin and end horizontally."""
     words = [f"M{_n(points[0].x)} {_n(points[0].y + top)}"]
     for a, b in zip(points, points[1:], strict=False):
         if a.y == b.y:
@@ -272,7 +272,7 @@ def _line(points: Sequence[Point], top: float) -> str:
 
 
 def _page(figures: Iterable[_Figure], name: str, heading: bool = False) -> str:
-    """Figures under each other on a white ground."""
+    """Figures, one below the other, on white."""
     body = []
     width, y = 0.0, MARGIN
     if heading:
@@ -280,8 +280,8 @@ def _page(figures: Iterable[_Figure], name: str, heading: bool = False) -> str:
         title.text(0, 14, textwrap.shorten(name, 70, placeholder="..."), "name", letter=11.5)
         body.append(_placed(title, y))
         width, y = title.width, y + 34
-    for number, figure in enumerate(figures):
-        if number:
+    for index, figure in enumerate(figures):
+        if index:
             body.append(f'<path d="M{_n(MARGIN)} {_n(y)}h60" stroke="#c4ccd4"/>')
             y += 18
         body.append(_placed(figure, y))
@@ -305,7 +305,7 @@ def _placed(figure: _Figure, y: float) -> str:
 
 
 def _n(number: float) -> str:
-    """A number as short as it can be written."""
+    """A number with at most two decimals, as short as possible."""
     return f"{number:.2f}".rstrip("0").rstrip(".")
 
 
@@ -320,14 +320,13 @@ def circuit_dot(program: Program, state: int, row: int) -> str:
 
 
 def program_dot(program: Program) -> str:
-    """All rows of a program, each in a cluster of its own."""
+    """All rows of a program, each in its own cluster."""
     lines = [f"digraph {_quoted(program.name)} {{", *_DOT_STYLE, f"  label={_quoted(program.name)};"]
-    for state, rows in reversed(list(enumerate(program.states))):  # graphviz begins at the bottom
-        for row in reversed(range(len(rows))):
-            circuit = circuit_of(program, state, row)
-            lines += [f"  subgraph {_quoted(f'cluster {state}:{row + 1}')} {{"]
-            lines += [f"    label={_quoted(_heading(circuit))};", *_dot_parts(circuit, f"{state}:{row + 1} ", "    ")]
-            lines += ["  }"]
+    for state, row in reversed(program_rows(program)):  # graphviz begins at the bottom
+        circuit = circuit_of(program, state, row)
+        lines += [f"  subgraph {_quoted(f'cluster {state}:{row + 1}')} {{"]
+        lines += [f"    label={_quoted(_heading(circuit))};", *_dot_parts(circuit, f"{state}:{row + 1} ", "    ")]
+        lines += ["  }"]
     return "\n".join([*lines, "}"]) + "\n"
 
 
@@ -338,7 +337,7 @@ _DOT_STYLE = (
 
 
 def _heading(circuit: Circuit) -> str:
-    return f"{circuit.place}: {circuit.title}" + (f" ({circuit.ending})" if circuit.ending else "")
+    return f"{circuit.label}: {circuit.title}" + (f" ({circuit.ending})" if circuit.ending else "")
 
 
 def _dot_parts(circuit: Circuit, prefix: str, indent: str) -> list[str]:
@@ -372,5 +371,5 @@ def _dot_parts(circuit: Circuit, prefix: str, indent: str) -> list[str]:
 
 
 def _quoted(text: str) -> str:
-    """A string of graphviz: a backslash would begin an escape there."""
+    """A string for graphviz, where a backslash begins an escape."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

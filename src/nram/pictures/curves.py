@@ -1,4 +1,4 @@
-"""Curves: how a run went, and how far what it learned reaches."""
+"""Curves of a run: its error while training, and the error of a member against complexity."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Runs as colours: the memory over time, every cell coloured by its value, reads and writes marked."""
+"""Heat maps of runs: the memory over time, every cell coloured by its value, with reads and writes marked."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from nram.pictures.trace_records import Trace
 ENDINGS = (".png", ".svg", ".pdf")
 COLOURS = "viridis"
 READ, WRITTEN = "#ffffff", "#ff3b4e"
-LEGIBLE = 1100  # numbers; in a larger table they are left out
+LEGIBLE = 1100  # numbers; a larger table has only colours
 
 
 def save_figure(figure: Figure, path: Path) -> None:
@@ -35,7 +35,7 @@ def save_figure(figure: Figure, path: Path) -> None:
 
 
 def draw_heatmap(trace: Trace, path: Path) -> None:
-    """The memory and the registers of a whole run, a line for the start of every step and one for the end."""
+    """Draw the memory and the registers of a whole run: a line for the start of every step and one for the end."""
     save_figure(heatmap(trace), path)
 
 
@@ -80,7 +80,7 @@ def _paint(axes: Axes, values: np.ndarray, size: int):
 
 
 def _mark(axes: Axes, trace: Trace, cell: float) -> None:
-    """A ring around what is read, a square around what is written, as large as the cells allow."""
+    """Mark reads with rings and writes with squares, as large as the cells allow."""
     side = min(max(0.75 * cell, 2.0), 15.0)
     # Small cells get dots instead of outlines.
     solid = side < 5
@@ -102,7 +102,7 @@ def _mark(axes: Axes, trace: Trace, cell: float) -> None:
 
 
 def _explain(figure: Figure) -> None:
-    """A legend below everything, its marks large enough whatever the size of the cells."""
+    """A legend below everything. Its marks do not depend on the size of the cells."""
     marks = [
         Line2D([], [], linestyle="", marker="o", markersize=9, color=READ, markerfacecolor="none", label="read"),
         Line2D([], [], linestyle="", marker="s", markersize=9, color=WRITTEN, markerfacecolor="none", label="written"),

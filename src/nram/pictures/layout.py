@@ -1,8 +1,8 @@
 """Layered drawings of circuits: where boxes stand and how wires run between them, from left to right.
 
-The classical way. Boxes get layers by the longest path to them (here), an order within their layers in which few
-wires cross (`layout_graph`) and heights at which wires are short and straight (`layout_heights`). Wires bend only
-between layers, where no box stands, so they never run through one.
+The classical method. Boxes get layers by the longest path to them (here), an order within their layers with few
+crossings (`layout_graph`), and heights at which wires are short and straight (`layout_heights`). Wires bend only
+between layers, where there are no boxes, so they never run through one.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ class Point:
 
 @dataclass(frozen=True)
 class Drawing:
-    """All places. A wire goes through its points: level, or in one bend from the height of one to that of the next."""
+    """All positions. Between two points a wire is horizontal, or makes one bend from one height to the other."""
 
     corners: tuple[Point, ...]
     """The upper left corner of every box."""
     paths: tuple[tuple[Point, ...], ...]
-    """Of every wire, from the source's right side to the input."""
+    """The points of every wire, from the source's right side to the input."""
     fresh: tuple[int, ...]
-    """From which of its points on a wire runs alone; before, it shares its path with wires before it."""
+    """For every wire, the index of the point from which it runs alone. Before, it shares the path of earlier wires."""
     branches: tuple[Point, ...]
-    """Where wires of the same source part, away from it."""
+    """The points where wires of the same source separate."""
     width: float
     height: float
 
@@ -48,11 +48,11 @@ def assign_layers(
 ) -> list[int]:
     """The layer of every box: along an arc (a, b, least) it grows by at least `least`.
 
-    The first so many boxes stand in layer 0, alone. Boxes are numbered so that arcs go upwards. Each starts in the
-    earliest layer it can have and then moves on as long as that makes the wires (pairs of boxes) shorter in all;
-    wires from one source count as long as the longest.
+    The first `first` boxes are alone in layer 0. Arcs lead from lower to higher indices. Each box starts in its
+    earliest possible layer and then moves on as long as the total length of the wires (pairs of boxes) decreases. Wires
+    from one source count as one, of the length of the longest.
     """
-    layers = [0 if number < first or not first else 1 for number in range(count)]
+    layers = [0 if box < first or not first else 1 for box in range(count)]
     later: list[list[tuple[int, int]]] = [[] for _ in range(count)]
     for a, b, least in sorted(arcs, key=lambda arc: arc[1]):
         layers[b] = max(layers[b], layers[a] + least)
@@ -79,7 +79,7 @@ def assign_layers(
 
 
 def draw(boxes: Sequence[Box], wires: Sequence[Wire]) -> Drawing:
-    """Places for all boxes and wires."""
+    """Positions for all boxes and wires."""
     graph = Graph(boxes, wires)
     improve_order(graph)
     choose_heights(graph)
@@ -127,7 +127,7 @@ def _path(
     wire: Wire,
     top: float,
 ) -> list[Point]:
-    """Level out of the source to the end of its layer, level through lanes, level into the input."""
+    """Horizontal through the source's layer, lanes and the target's layer, with bends between layers."""
     source, target = boxes[wire.source], boxes[wire.target]
     y = corners[wire.source].y + source.height / 2
     points = [Point(corners[wire.source].x + source.width, y), Point(lefts[source.layer] + widths[source.layer], y)]

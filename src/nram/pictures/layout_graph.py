@@ -1,6 +1,6 @@
-"""The graph behind a layered drawing: boxes and lanes in columns, and an order in which few wires cross.
+"""The graph of a layered drawing: boxes and lanes in columns, and an order with few crossings.
 
-A wire that passes layers gets a lane through each, shared by all wires from the same source.
+A wire that passes through layers gets a lane in each. All wires from the same source share it.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ BOX_GAP, LANE_GAP, MIXED_GAP = 20.0, 11.0, 14.0  # between neighbours in a layer
 
 @dataclass(frozen=True)
 class Box:
-    """Something to be placed, its height and inputs in whole units. Wires leave it at the middle of its right side."""
+    """A box to place. Height and inputs are whole numbers. Wires leave it at the middle of its right side."""
 
     width: float
     height: float
     inputs: tuple[float, ...]
-    """How far below the top each wire enters at the left side."""
+    """Where each wire enters at the left side, measured from the top."""
     layer: int
     rank: int | None = None
-    """Its place among the boxes of its layer where that is prescribed."""
+    """Its position among the boxes of its layer, if prescribed."""
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,10 @@ class Item:
 
 class Graph:
     def __init__(self, boxes: Sequence[Box], wires: Sequence[Wire]):
-        self.items = [Item(box.height, number, box.rank) for number, box in enumerate(boxes)]
+        self.items = [Item(box.height, index, box.rank) for index, box in enumerate(boxes)]
         self.columns: list[list[int]] = [[] for _ in range(max((box.layer for box in boxes), default=-1) + 1)]
-        for number, box in enumerate(boxes):
-            self.columns[box.layer].append(number)
+        for index, box in enumerate(boxes):
+            self.columns[box.layer].append(index)
         self.lanes: dict[tuple[int, int], int] = {}  # (source, layer) -> item
         joined: set[tuple[int, int]] = set()
         for wire in wires:
@@ -80,7 +80,7 @@ class Graph:
         self.items[right].lefts.append((left, offset))
 
     def distance(self, upper: int, lower: int) -> float:
-        """How far apart the middles of neighbours must be."""
+        """The least distance between the middles of two neighbours."""
         one, other = self.items[upper], self.items[lower]
         boxes = (one.box is not None) + (other.box is not None)
         return (one.height + other.height) / 2 + (LANE_GAP, MIXED_GAP, BOX_GAP)[boxes]
@@ -90,7 +90,7 @@ class Graph:
 
 
 def improve_order(graph: Graph) -> None:
-    """Few crossings: barycentre sweeps in both directions, then exchanges of neighbours."""
+    """Reduce crossings: barycentre sweeps in both directions, each followed by exchanges of neighbours."""
     for column in graph.columns:
         column.sort(key=lambda item: _rank(graph, item))
     best, fewest = [list(column) for column in graph.columns], _crossings(graph)
@@ -123,13 +123,13 @@ def _sort_by_barycentre(graph: Graph, layer: int, rightwards: bool) -> None:
     beside = layer - 1 if rightwards else layer + 1
     if not 0 <= beside < len(graph.columns):
         return
-    place = {item: i for i, item in enumerate(graph.columns[beside])}
+    position = {item: i for i, item in enumerate(graph.columns[beside])}
 
     def centre(pair: tuple[int, int]) -> float:
         now, item = pair
         of = graph.items[item]
-        # The offset of the port, as a part of one place, tells wires into the same box apart.
-        near = [place[other] for other, _ in of.lefts] if rightwards else [place[o] + s / 200 for o, s in of.rights]
+        # The offset of the port, a fraction of a position, separates wires into the same box.
+        near = [position[o] for o, _ in of.lefts] if rightwards else [position[o] + s / 200 for o, s in of.rights]
         return sum(near) / len(near) if near else float(now)
 
     graph.columns[layer] = [item for _, item in sorted(enumerate(graph.columns[layer]), key=centre)]
@@ -155,17 +155,17 @@ def _exchange_neighbours(graph: Graph) -> None:
 
 
 def _inversions(upper: list[float], lower: list[float]) -> int:
-    """How often a wire of the upper item ends below one of the lower; both lists are sorted."""
+    """The number of pairs in which a wire of the upper item ends below one of the lower. Both lists are sorted."""
     return sum(bisect_left(lower, end) for end in upper)
 
 
 def _crossings(graph: Graph) -> int:
     total = 0
     for column, following in zip(graph.columns, graph.columns[1:], strict=False):
-        place = {item: i for i, item in enumerate(following)}
+        position = {item: i for i, item in enumerate(following)}
         seen: list[float] = []
         for item in column:
-            ends = [place[other] + offset / 200 for other, offset in graph.items[item].rights]
+            ends = [position[other] + offset / 200 for other, offset in graph.items[item].rights]
             total += sum(len(seen) - bisect_right(seen, end) for end in ends)
             for end in ends:
                 insort(seen, end)

@@ -1,7 +1,8 @@
-"""Heights in a layered drawing: wires as short as the order and the distances allow, and straight where they can be.
+"""Heights in a layered drawing: short wires, straight where the order and the distances allow it.
 
-First the heights of least squared bends, which balance everything; then one block after another (a box, the lanes of
-a wire, what straight wires join) moves to where the sum of its bends is least, which makes wires straight.
+First come the heights with the least sum of squared bends, which balance everything. Then one block after another (a
+box, the lanes of a wire, blocks that straight wires join) moves to where the sum of its bends is least, which makes
+wires straight.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterable
 from nram.pictures.layout_graph import Graph
 
 SWEEPS = 24
-Places = dict[int, tuple[list[int], int]]
+Positions = dict[int, tuple[list[int], int]]
 
 
 def choose_heights(graph: Graph) -> None:
@@ -29,22 +30,22 @@ def choose_heights(graph: Graph) -> None:
             _settle(graph, column)
     for item in graph.items:
         item.y = _rounded(item.y)
-    places = _places(graph)
-    blocks = _blocks(graph, places)
+    positions = _positions(graph)
+    blocks = _blocks(graph, positions)
     for _ in range(SWEEPS):
-        moved = [_straighten(graph, block, places) for block in blocks]
-        moved += [_straighten(graph, group, places) for group in _straight_groups(graph, blocks)]
+        moved = [_straighten(graph, block, positions) for block in blocks]
+        moved += [_straighten(graph, group, positions) for group in _straight_groups(graph, blocks)]
         if not any(moved):
             break
 
 
 def _rounded(y: float) -> float:
-    """To halves, up: distances are whole and halves, so they are kept, and sums of heights are exact from here on."""
+    """Rounded to halves. Distances are whole numbers and halves, so they are kept, and sums of heights are exact."""
     return math.floor(2 * y + 0.5) / 2
 
 
 def _pulls(graph: Graph, item: int) -> list[tuple[float, float]]:
-    """The heights at which a wire of the item would be straight, and how much that matters."""
+    """The heights at which a wire of the item would be straight, with weights."""
     of = graph.items[item]
     pulls = []
     for wires, sign in ((of.lefts, -1.0), (of.rights, 1.0)):
@@ -55,7 +56,7 @@ def _pulls(graph: Graph, item: int) -> list[tuple[float, float]]:
 
 
 def _settle(graph: Graph, column: list[int]) -> None:
-    """The heights of least squared bends that keep the order and the distances: a regression by pooling neighbours."""
+    """The heights of least squared bends that keep the order and the distances, by pooling neighbours."""
     pools: list[list[float]] = []  # [weighted sum, weight, members]
     below = 0.0
     starts = []
@@ -68,16 +69,14 @@ def _settle(graph: Graph, column: list[int]) -> None:
         while len(pools) > 1 and pools[-2][0] / pools[-2][1] >= pools[-1][0] / pools[-1][1]:
             last = pools.pop()
             pools[-1] = [a + b for a, b in zip(pools[-1], last, strict=True)]
-    place = 0
-    for total, weight, members in pools:
-        for _ in range(int(members)):
-            graph.items[column[place]].y = total / weight + starts[place]
-            place += 1
+    heights = [total / weight for total, weight, members in pools for _ in range(int(members))]
+    for item, height, start in zip(column, heights, starts, strict=True):
+        graph.items[item].y = height + start
 
 
-def _blocks(graph: Graph, places: Places) -> list[list[int]]:
-    """Boxes one by one, and the lanes of each source in pieces as long as can be level."""
-    blocks = [[number] for number, item in enumerate(graph.items) if item.box is not None]
+def _blocks(graph: Graph, positions: Positions) -> list[list[int]]:
+    """Single boxes, and the lanes of each source in the longest pieces that can be straight."""
+    blocks = [[index] for index, item in enumerate(graph.items) if item.box is not None]
     chains: dict[int, list[int]] = {}
     for (source, _), lane in sorted(graph.lanes.items()):
         chains.setdefault(source, []).append(lane)
@@ -85,7 +84,7 @@ def _blocks(graph: Graph, places: Places) -> list[list[int]]:
         piece: list[int] = []
         low, high = float("-inf"), float("inf")
         for lane in chain:
-            least, most = _room(graph, *places[lane])
+            least, most = _room(graph, *positions[lane])
             if piece and max(low, least) > min(high, most):
                 blocks.append(_level(graph, piece, low, high))
                 piece, low, high = [], float("-inf"), float("inf")
@@ -102,13 +101,13 @@ def _level(graph: Graph, piece: list[int], low: float, high: float) -> list[int]
     return piece
 
 
-def _places(graph: Graph) -> Places:
-    """The column of every item, and its place there."""
+def _positions(graph: Graph) -> Positions:
+    """The column of every item, and its position there."""
     return {item: (column, i) for column in graph.columns for i, item in enumerate(column)}
 
 
 def _room(graph: Graph, column: list[int], i: int) -> tuple[float, float]:
-    """How far up and down an item could go without its neighbours moving."""
+    """The least and the greatest height of an item between its neighbours."""
     low, high = float("-inf"), float("inf")
     if i > 0:
         low = graph.items[column[i - 1]].y + graph.distance(column[i - 1], column[i])
@@ -117,14 +116,14 @@ def _room(graph: Graph, column: list[int], i: int) -> tuple[float, float]:
     return low, high
 
 
-def _straighten(graph: Graph, block: Iterable[int], places: Places) -> bool:
-    """Move a block to where its wires deviate least, at best so that one is straight; whether it moved."""
+def _straighten(graph: Graph, block: Iterable[int], positions: Positions) -> bool:
+    """Move a block to where the sum of its bends is least. Returns whether it moved."""
     inside = set(block)
     low, high = float("-inf"), float("inf")
     shifts = []
     for item in inside:
         of = graph.items[item]
-        least, most = _room(graph, *places[item])
+        least, most = _room(graph, *positions[item])
         low, high = max(low, least - of.y), min(high, most - of.y)
         for wires, sign in ((of.lefts, -1.0), (of.rights, 1.0)):
             shifts += [graph.items[o].y + sign * offset - of.y for o, offset in wires if o not in inside]
@@ -142,12 +141,12 @@ def _straighten(graph: Graph, block: Iterable[int], places: Places) -> bool:
 
 
 def _straight_groups(graph: Graph, blocks: list[list[int]]) -> list[list[int]]:
-    """The blocks that straight wires join, together: they can only move together without bending one."""
-    group = {item: number for number, block in enumerate(blocks) for item in block}
-    groups = {number: list(block) for number, block in enumerate(blocks)}
-    for number, item in enumerate(graph.items):
+    """Groups of blocks that straight wires join. To keep the wires straight, they must move together."""
+    group = {item: index for index, block in enumerate(blocks) for item in block}
+    groups = {index: list(block) for index, block in enumerate(blocks)}
+    for index, item in enumerate(graph.items):
         for other, offset in item.rights:
-            one, two = group[number], group[other]
+            one, two = group[index], group[other]
             if one != two and item.y == graph.items[other].y + offset:
                 for moved in groups[two]:
                     group[moved] = one

@@ -1,6 +1,6 @@
 """Traces of the continuous machine: distributions instead of numbers, and the probability of halting at every step.
 
-The only pictures that need JAX, for running; what was recorded is NumPy.
+Recording them needs JAX. The record itself is NumPy.
 """
 
 from __future__ import annotations
@@ -15,16 +15,30 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from nram.errors import UsageError
 from nram.machine import Controller, Wiring
 from nram.machine.soft import Options, SoftState, soft_step, start_soft
-from nram.pictures.trace_records import Room, cells_that_fit, columns_with_gaps, shown_steps, verdict
-from nram.pictures.traces import GAP, aligned, gap_line
+from nram.pictures.heatmaps import save_figure
+from nram.pictures.trace_records import instance_to_json, verdict
+from nram.pictures.trace_table import (
+    GAP,
+    Column,
+    Room,
+    cells_that_fit,
+    columns_with_gaps,
+    gaps_after,
+    note_of,
+    shown_steps,
+    table_lines,
+)
 from nram.tasks.base import Instance
 
 MAX_NUMBERS = 200_000_000
-CERTAIN = 0.995  # from here on a value stands without its probability
+CERTAIN = 0.995  # from this probability on, a value is shown without it
 MOST_PANELS = 18
 
 
@@ -107,40 +121,37 @@ def value_in_words(distribution: np.ndarray) -> str:
 
 def soft_trace_to_text(trace: SoftTrace, *, width: int | None = 120, most_steps: int | None = 40) -> str:
     """The table for a terminal of this width. None shows all cells, or all steps."""
-    count, size, names = trace.steps, trace.memory.shape[-1], _register_names(trace)
+    count, size = trace.steps, trace.memory.shape[-1]
     shown = shown_steps(count, most_steps)
-    lines: list[tuple[str, np.ndarray, np.ndarray, int | None]] = [
-        (str(t + 1), trace.memory[t], trace.registers[t], t) for t in shown
+    lines = [*shown, count]  # the start of each shown step, and the end; below them stands the output
+    registers = [
+        Column("register", name, (*(value_in_words(trace.registers[t, i]) for t in lines), ""))
+        for i, name in enumerate(_register_names(trace))
     ]
-    lines.append(("end", trace.memory[count], trace.registers[count], None))
     cells = tuple(range(size))
-    registers = aligned(names, [[value_in_words(one) for one in held] for _, _, held, _ in lines])
     if width is not None:
-        digits = len(str(size - 1))
-        room = Room(width - len(registers[0]) - max(4, len(str(count))) - 4 * 3 - 2 * 5, digits + 5, len(GAP) + 1)
+        taken = sum(column.width + 1 for column in registers) - 1
+        room = Room(width - taken - max(4, len(str(count))) - 4 * 3 - 2 * 5, len(str(size - 1)) + 5, len(GAP) + 1)
         cells = cells_that_fit(size, _most_telling(trace), room)
-    columns = columns_with_gaps(cells, size)
+    memories = [*(trace.memory[t] for t in lines), trace.output]
 
-    def chosen(words: Sequence[str]) -> list[str]:
-        return [GAP if place is None else words[place] for place in columns]
+    def cell_column(position: int | None) -> Column:
+        if position is None:
+            return Column("gap", GAP, (GAP,) * len(memories))
+        cell = cells[position]
+        return Column("cell", str(cell), tuple(value_in_words(memory[cell]) for memory in memories))
 
-    table = [chosen([value_in_words(memory[cell]) for cell in cells]) for _, memory, _, _ in lines]
-    table.append(chosen([value_in_words(trace.output[cell]) for cell in cells]))
-    chances = [["", ""] if t is None else [_chance(trace.willing[t]), _chance(trace.finish[t])] for *_, t in lines]
     groups = [
-        aligned(["step"], [[label] for label, *_ in lines] + [["out"]]),
-        aligned(chosen([str(cell) for cell in cells]), table),
-        [*registers, " " * len(registers[0])],
-        aligned(["f_t", "p_t"], [*chances, ["", ""]]),
+        [Column("step", "step", (*(str(t + 1) for t in shown), "end", "out"))],
+        [*map(cell_column, columns_with_gaps(cells, size))],
+        registers,
+        [
+            Column("row", name, (*(f"{chances[t]:.3f}" for t in shown), "", ""))
+            for name, chances in (("f_t", trace.willing), ("p_t", trace.finish))
+        ],
     ]
-    heading, *written = [" | ".join(parts).rstrip() for parts in zip(*groups, strict=True)]
-    rule = "-+-".join("-" * len(group[0]) for group in groups)
-    text = [heading, rule]
-    for words, t, following in zip(written, shown, [*shown[1:], count], strict=False):
-        text += [words] + [gap_line(len(groups[0][0]), following - t - 1)] * (following > t + 1)
-    text += [
-        rule,
-        *written[-2:],
+    text = [
+        *table_lines(groups, gaps_after(shown, count)),
         "",
         f"6 is certain (probability {CERTAIN} or more), 6~.83 the likeliest value with its probability",
         "f_t the willingness to stop after the step, p_t the probability of stopping there, out the output:",
@@ -148,10 +159,8 @@ def soft_trace_to_text(trace: SoftTrace, *, width: int | None = 120, most_steps:
         "",
         *trace.outcome(),
     ]
-    left_out = [f"{size - len(cells)} of {size} cells"] if len(cells) < size else []
-    left_out += [f"{count - len(shown)} of {count} steps"] if len(shown) < count else []
-    if left_out:
-        text.append(f"left out: {' and '.join(left_out)}")
+    if note := note_of(size - len(cells), size, count - len(shown), count):
+        text.append(note)
     return "\n".join(text) + "\n"
 
 
@@ -159,19 +168,15 @@ def _register_names(trace: SoftTrace) -> list[str]:
     return [f"r{i + 1}" for i in range(trace.registers.shape[1])]
 
 
-def _chance(probability: float) -> str:
-    return f"{probability:.3f}"
-
-
 def _spread(count: int, most: int) -> list[int]:
-    """At most so many of `count` places, evenly, the first and the last among them."""
+    """At most `most` of 0..count-1, evenly spread, with the first and the last."""
     if count <= most:
         return list(range(count))
     return sorted({round(i * (count - 1) / (most - 1)) for i in range(most)})
 
 
 def _most_telling(trace: SoftTrace) -> list[int]:
-    """Cells by how much their distributions change; those asked for before the rest."""
+    """Cells by how much their distributions change, output cells first among equals."""
     change = np.abs(np.diff(trace.memory, axis=0)).sum(axis=(0, 2))
     if trace.instance is not None:
         change[trace.instance.cells] += 1e-3
@@ -206,10 +211,7 @@ def soft_trace_to_json(trace: SoftTrace, distributions: bool = False) -> dict[st
         "output": listed(trace.output),
     }
     if trace.instance is not None:
-        expected, cells = trace.instance.output, trace.instance.cells
-        found = np.argmax(trace.output, -1)
-        right = all(int(found[cell]) == expected[cell] for cell in cells)
-        value["instance"] = {"expected": expected, "cells": cells, "right": right}
+        value["instance"] = instance_to_json(trace.instance, np.argmax(trace.output, -1).tolist())
     return value
 
 
@@ -219,12 +221,6 @@ def soft_trace_to_json(trace: SoftTrace, distributions: bool = False) -> dict[st
 def draw_soft_trace(trace: SoftTrace, path: Path, title: str = "") -> None:
     """A panel for each step (of many, a selection): registers and memory cells against values, dark where likely.
     Below, f_t and p_t."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import MaxNLocator
-
-    from nram.pictures.heatmaps import save_figure
-
     count, held, size = trace.steps, trace.registers.shape[1], trace.memory.shape[-1]
     panels = _spread(count + 1, MOST_PANELS)
     down = -(-len(panels) // 6)
@@ -234,15 +230,15 @@ def draw_soft_trace(trace: SoftTrace, path: Path, title: str = "") -> None:
     FigureCanvasAgg(figure)
     grid = figure.add_gridspec(down + 1, across, height_ratios=[*[tall] * down, 1.4])
     image = None
-    for place, t in enumerate(panels):
-        axes = figure.add_subplot(grid[divmod(place, across)])
+    for index, t in enumerate(panels):
+        axes = figure.add_subplot(grid[divmod(index, across)])
         gap = np.full((1, size), np.nan)
         rows = np.concatenate([trace.registers[t], gap, trace.memory[t]])
         image = axes.imshow(rows, cmap="Blues", vmin=0, vmax=1, aspect="auto", interpolation="nearest")
         axes.axhspan(held - 0.5, held + 0.5, color="0.85", linewidth=0)
         axes.set_title("end" if t == count else f"step {t + 1}", fontsize=8)
         labels = [*range(held), *(held + 1 + cell for cell in _ticks(size))]
-        axes.set_yticks(labels, [*_register_names(trace), *map(str, _ticks(size))] if place % across == 0 else [])
+        axes.set_yticks(labels, [*_register_names(trace), *map(str, _ticks(size))] if index % across == 0 else [])
         axes.set_xticks(_ticks(size))
         axes.tick_params(labelsize=6, length=2)
     below = figure.add_subplot(grid[down, :])

@@ -1,10 +1,11 @@
-"""A trace as a web page that needs nothing else: the table, what changed and what was touched, and the program."""
+"""A trace as one self-contained web page: the table with its changes and accesses, and the program."""
 
 from __future__ import annotations
 
 from html import escape
 
-from nram.pictures.trace_records import Line, Room, Trace, excerpt
+from nram.pictures.trace_records import Trace
+from nram.pictures.trace_table import Column, Room, tabulate
 from nram.programs.text import table_to_text
 
 STYLE = """
@@ -41,32 +42,30 @@ def trace_to_html(trace: Trace, *, most_cells: int | None = 256, most_steps: int
     """The page. None shows all cells, or all steps."""
     if most_cells is None and most_steps is None:
         trace.require_listable()
-    part = excerpt(trace, None if most_cells is None else Room(most_cells), most_steps)
-    columns = part.columns()
-    asked = trace.output_cells
-    names = trace.program.registers
-    head = ["<th>step</th>"]
-    for i, place in enumerate(columns):
-        kinds = ["first"] * (i == 0) + ["asked"] * (place is not None and part.cells[place] in asked)
-        head.append(_cell("th", "&hellip;" if place is None else str(part.cells[place]), kinds))
-    head += [_cell("th", escape(name), ["first"] * (i == 0)) for i, name in enumerate(names)]
-    head += ['<th class="first words">READ</th><th class="first words">WRITE</th>']
-    head += [f'<th class="first">{"row" if len(trace.program.states) == 1 else "state:row"}</th>']
+    table = tabulate(trace, None if most_cells is None else Room(most_cells), most_steps)
+    first = {id(group[0]) for group in table.groups[1:] if group}  # a line divides the groups
 
+    def cell(tag: str, column: Column, word: str, marks: tuple[str, ...]) -> str:
+        kinds = [*["first"] * (id(column) in first), *["words"] * (column.kind == "access"), *marks]
+        kind = f' class="{" ".join(kinds)}"' if kinds else ""
+        return f"<{tag}{kind}>{'&hellip;' if column.kind == 'gap' else escape(word)}</{tag}>"
+
+    columns, last = table.columns, len(table.left_out)
+    head = "".join(cell("th", column, column.heading, ("asked",) * column.asked) for column in columns)
     rows = []
-    before: Line | None = None
-    for line in part.lines:
-        rows.append(_row(trace, part.cells, columns, line, before))
-        if line.left_out:
-            rows.append(f'<tr><td>&hellip;</td><td class="first words" colspan="99">{line.left_out} left out</td></tr>')
-        before = line
+    for line, left_out in enumerate([*table.left_out, 0]):
+        cells = "".join(cell("td", column, column.words[line], column.marks_of(line)) for column in columns)
+        rows.append(("<tr>" if line < last else '<tr class="end">') + cells + "</tr>")
+        if left_out:
+            rows.append(f'<tr><td>&hellip;</td><td class="first words" colspan="99">{left_out} left out</td></tr>')
     ending, *verdict = trace.outcome()
     facts = [f"<p>{len(trace.start)} memory cells, {escape(ending)}.</p>"]
     facts += [f'<p class="{"wrong" if words.startswith("WRONG") else ""}">{escape(words)}.</p>' for words in verdict]
-    if note := part.note():
-        facts.append(f'<p class="pale">{escape(note)}.</p>')
+    if table.note:
+        facts.append(f'<p class="pale">{escape(table.note)}.</p>')
     key = '<span class="changed">changed by the step before</span><span class="read">read</span>'
-    key += '<span class="written">written</span>' + ('<span class="asked">output cell</span>' if asked else "")
+    key += '<span class="written">written</span>'
+    key += '<span class="asked">output cell</span>' if trace.output_cells else ""
     name = escape(trace.program.name)
     return f"""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
@@ -78,7 +77,7 @@ def trace_to_html(trace: Trace, *, most_cells: int | None = 256, most_steps: int
 <p class="pale">Memory and registers at the start of every step. p: the pointer, a: the value written.</p>
 <p class="key">{key}</p>
 <div class="scroll"><table>
-<thead><tr>{"".join(head)}</tr></thead>
+<thead><tr>{head}</tr></thead>
 <tbody>
 {chr(10).join(rows)}
 </tbody></table></div>
@@ -86,30 +85,3 @@ def trace_to_html(trace: Trace, *, most_cells: int | None = 256, most_steps: int
 <pre>{escape(table_to_text(trace.program))}</pre></details>
 </body></html>
 """
-
-
-def _row(trace: Trace, cells: tuple[int, ...], columns: list[int | None], line: Line, before: Line | None) -> str:
-    step = line.step
-    read = {access.pointer for access in step.reads} if step else set()
-    written = {access.pointer for access in step.writes} if step else set()
-    parts = [f"<td>{line.label}</td>"]
-    for i, place in enumerate(columns):
-        kinds = ["first"] * (i == 0)
-        if place is not None:
-            kinds += ["changed"] * (before is not None and before.memory[place] != line.memory[place])
-            kinds += ["written"] if cells[place] in written else ["read"] if cells[place] in read else []
-        parts.append(_cell("td", "&hellip;" if place is None else str(line.memory[place]), kinds))
-    for i, value in enumerate(line.registers):
-        kinds = ["first"] * (i == 0) + ["changed"] * (before is not None and before.registers[i] != value)
-        parts.append(_cell("td", str(value), kinds))
-    words = (step.reads_in_words, step.writes_in_words, trace.place(step)) if step else ("", "", "")
-    parts += [_cell("td", word, kinds) for word, kinds in zip(words, _WORDS, strict=True)]
-    return ("<tr>" if step else '<tr class="end">') + "".join(parts) + "</tr>"
-
-
-_WORDS = (["first", "words"], ["first", "words"], ["first"])
-
-
-def _cell(tag: str, content: str, kinds: list[str]) -> str:
-    kind = f' class="{" ".join(kinds)}"' if kinds else ""
-    return f"<{tag}{kind}>{content}</{tag}>"

@@ -1,8 +1,8 @@
-"""What a run did, step by step, kept small; and which part of it fits on a page."""
+"""Records of runs, step by step."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,8 +16,7 @@ from nram.programs.memory import prepare_memory
 from nram.tasks.base import Instance
 
 MAX_STEPS = 200_000
-MAX_LISTED = 20_000_000  # memory cells, where every step is to show all of them
-LEAST_CELLS = 4  # are shown however narrow the page is
+MAX_LISTED = 20_000_000  # memory cells in a form that shows all of them at every step
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,18 +72,22 @@ class Trace:
                 memory[access.pointer] = access.value
         yield memory
 
-    def place(self, step: TracedStep) -> str:
-        """The row that was carried out: its number, after that of its state if there are several."""
+    @property
+    def row_heading(self) -> str:
+        return "row" if len(self.program.states) == 1 else "state:row"
+
+    def row_in_words(self, step: TracedStep) -> str:
+        """The row that a step carried out, with its state if there are several."""
         return f"{step.row + 1}" if len(self.program.states) == 1 else f"{step.state}:{step.row + 1}"
 
     @property
     def output_cells(self) -> frozenset[int]:
-        """Those that the task asks for; none where it is not known."""
+        """The output cells of the instance; empty if it is not known."""
         return frozenset() if self.instance is None else frozenset(self.instance.cells)
 
     @cached_property
     def idle_from(self) -> int | None:
-        """The step from which on nothing changes any more, if the run ends so."""
+        """The first step of those at the end that change nothing; None if the last one changes something."""
         found = None
         following = [*(step.registers for step in self.steps[1:]), tuple(self.ending.registers)]
         for step, memory, registers in zip(self.steps, self.memories(), following, strict=False):
@@ -120,7 +123,7 @@ class Trace:
         printer.text(str(self))
 
     def require_listable(self) -> None:
-        """Refuse what would be too large with the whole memory at every step."""
+        """UsageError if the whole memory at every step would be too large."""
         if (len(self.steps) + 1) * len(self.start) > MAX_LISTED:
             raise UsageError(
                 f"{len(self.steps)} steps of {len(self.start)} cells are too much for this form: "
@@ -129,7 +132,7 @@ class Trace:
 
 
 def verdict(instance: Instance, memory: Sequence[int]) -> str:
-    """Whether a memory holds what was asked for, and where it does not."""
+    """Whether the output cells of a memory are right, in words."""
     asked = instance.cells
     wrong = wrong_cells(memory, instance)
     if not wrong:
@@ -139,6 +142,12 @@ def verdict(instance: Instance, memory: Sequence[int]) -> str:
     return f"WRONG in {len(wrong)} of {len(asked)} output cells: {'; '.join(shown + more)}"
 
 
+def instance_to_json(instance: Instance, memory: Sequence[int]) -> dict[str, Any]:
+    """What was expected, and whether the memory holds it."""
+    right = not wrong_cells(memory, instance)
+    return {"expected": instance.output, "cells": instance.cells, "right": right}
+
+
 def record_trace(
     program: Program,
     memory: Any,
@@ -146,7 +155,7 @@ def record_trace(
     memory_size: int | None = None,
     instance: Instance | None = None,
 ) -> Trace:
-    """Run a program on one memory and keep what happened. `instance` is what the memory was drawn as, if it was."""
+    """Run a program on one memory and keep what happened. `instance` is the one that the memory comes from."""
     cells = prepare_memory(memory, memory_size)
     if cells.ndim != 1:
         raise UsageError("a trace is of one memory, not of a batch: give one")
@@ -179,119 +188,3 @@ def _accesses(
             case "writes":
                 writes.append(Access(given[0], given[1]))
     return tuple(reads), tuple(writes)
-
-
-# ---- what of it fits on a page
-
-
-@dataclass(frozen=True)
-class Room:
-    """How wide the columns of the memory may be in all, and how wide one is, and one that stands for a gap."""
-
-    total: int
-    cell: int = 1
-    gap: int = 1
-
-
-@dataclass(frozen=True)
-class Line:
-    """One line of the table."""
-
-    memory: tuple[int, ...]
-    """Of the shown cells."""
-    registers: tuple[int, ...]
-    step: TracedStep | None
-    """None at the end."""
-    left_out: int
-    """How many steps are left out between this line and the next."""
-
-    @property
-    def label(self) -> str:
-        return "end" if self.step is None else str(self.step.number)
-
-
-@dataclass(frozen=True)
-class Excerpt:
-    """The shown part of a trace."""
-
-    trace: Trace
-    cells: tuple[int, ...]
-    lines: tuple[Line, ...]
-
-    def columns(self) -> list[int | None]:
-        """Places among the shown cells, with None where cells are left out."""
-        return columns_with_gaps(self.cells, len(self.trace.start))
-
-    def note(self) -> str:
-        """What is left out, in words; empty if nothing is."""
-        cells = len(self.trace.start) - len(self.cells)
-        steps = sum(line.left_out for line in self.lines)
-        parts = [f"{cells} of {len(self.trace.start)} cells"] if cells else []
-        parts += [f"{steps} of {len(self.trace.steps)} steps"] if steps else []
-        return f"left out: {' and '.join(parts)}" if parts else ""
-
-
-def excerpt(trace: Trace, room: Room | None, most_steps: int | None) -> Excerpt:
-    """The first and the last steps, and the cells that they touch before others; None means all."""
-    count = len(trace.steps)
-    shown = shown_steps(count, most_steps, trace.idle_from)
-    cells = tuple(range(len(trace.start)))
-    if room is not None:
-        cells = cells_that_fit(len(cells), _most_telling(trace, shown, room.total // room.cell), room)
-    after = dict(zip(shown, [*shown[1:], count], strict=False))
-    lines = []
-    for place, memory in enumerate(trace.memories()):
-        values = tuple(memory[cell] for cell in cells) if place in after or place == count else ()
-        if place == count:
-            lines.append(Line(values, tuple(trace.ending.registers), None, 0))
-        elif place in after:
-            step = trace.steps[place]
-            lines.append(Line(values, step.registers, step, after[place] - place - 1))
-    return Excerpt(trace, cells, tuple(lines))
-
-
-def shown_steps(count: int, most: int | None, idle_from: int | None = None) -> list[int]:
-    """The places of the steps to show: the first and the last, of idle ones at the end only the first and the last."""
-    if most is None or count <= most:
-        return list(range(count))
-    if idle_from is not None and idle_from < count:
-        return [*shown_steps(idle_from, most), count - 1]
-    first = (most + 1) // 2
-    return [*range(first), *range(count - (most - first), count)]
-
-
-def cells_that_fit(size: int, ranking: Iterable[int], room: Room) -> tuple[int, ...]:
-    """All cells if there is room, otherwise those that come first in the ranking, in their order."""
-    if size * room.cell <= room.total:
-        return tuple(range(size))
-    chosen: set[int] = set()
-    runs = 0
-    for cell in ranking:
-        grown = runs + 1 - (cell - 1 in chosen) - (cell + 1 in chosen)
-        ends = (cell == 0 or 0 in chosen) + (cell == size - 1 or size - 1 in chosen)
-        needed = (len(chosen) + 1) * room.cell + (grown + 1 - ends) * room.gap
-        if needed <= room.total or len(chosen) < LEAST_CELLS:
-            chosen.add(cell)
-            runs = grown
-    return tuple(sorted(chosen))
-
-
-def columns_with_gaps(cells: Sequence[int], size: int) -> list[int | None]:
-    """Places among the shown cells, with None where cells are left out."""
-    columns: list[int | None] = []
-    before = -1
-    for place, cell in enumerate(cells):
-        columns += [place] if cell == before + 1 else [None, place]
-        before = cell
-    return columns if before + 1 == size else [*columns, None]
-
-
-def _most_telling(trace: Trace, shown: Sequence[int], spare: int) -> list[int]:
-    """Cells touched in the shown steps, from both ends of the run inwards; then those asked for; then the first."""
-    cells: dict[int, None] = {}
-    for i in range(len(shown)):
-        step = trace.steps[shown[i // 2] if i % 2 == 0 else shown[-1 - i // 2]]
-        cells.update(dict.fromkeys(access.pointer for access in (*step.writes, *step.reads)))
-    cells.update(dict.fromkeys(sorted(trace.output_cells)[:spare]))
-    cells.update(dict.fromkeys(range(min(spare + LEAST_CELLS, len(trace.start)))))
-    return list(cells)

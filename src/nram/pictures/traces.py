@@ -1,16 +1,17 @@
-"""Traces in the form of the paper's tables: memory and registers at the start of every step, and what READ and WRITE
-were given, p the pointer and a the value written. A last line shows how the run left everything.
+"""Traces as text, JSON and LaTeX, in the form of the paper's tables.
+
+A line shows memory and registers at the start of a step, and the arguments of READ and WRITE: p is the pointer, a the
+value written. The last line shows the end of the run.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
-from nram.pictures.trace_records import Excerpt, Room, Trace, excerpt, record_trace, shown_steps
-
-GAP = "..."
+from nram.pictures.trace_records import Trace, instance_to_json, record_trace
+from nram.pictures.trace_table import GAP, Column, Room, shown_steps, table_lines, tabulate
 
 __all__ = ["Trace", "record_trace", "trace_to_json", "trace_to_latex", "trace_to_text"]
 
@@ -20,75 +21,32 @@ __all__ = ["Trace", "record_trace", "trace_to_json", "trace_to_latex", "trace_to
 
 def trace_to_text(trace: Trace, *, width: int | None = 120, most_steps: int | None = 40) -> str:
     """The table for a terminal of this width. None shows all cells, or all steps."""
-    room = None if width is None else _room(trace, width, most_steps)
-    part = excerpt(trace, room, most_steps)
-    columns = part.columns()
-    lines = part.lines
-    groups = [
-        aligned(["step"], [[line.label] for line in lines]),
-        aligned(
-            [GAP if place is None else str(part.cells[place]) for place in columns],
-            [[GAP if place is None else str(line.memory[place]) for place in columns] for line in lines],
-        ),
-        aligned(trace.program.registers, [list(map(str, line.registers)) for line in lines]),
-        aligned(["READ"], [[line.step.reads_in_words if line.step else ""] for line in lines], left=True),
-        aligned(["WRITE"], [[line.step.writes_in_words if line.step else ""] for line in lines], left=True),
-        aligned([_row_heading(trace)], [[trace.place(line.step) if line.step else ""] for line in lines]),
-    ]
-    heading, *table = [" | ".join(cells).rstrip() for cells in zip(*groups, strict=True)]
-    rule = "-+-".join("-" * len(group[0]) for group in groups)
-    written = [heading, rule]
-    for words, line in zip(table, lines, strict=True):
-        written += [words] if line.step else [rule, words]
-        if line.left_out:
-            written.append(gap_line(len(groups[0][0]), line.left_out))
-    written += _marks(trace, part, groups[0][0], groups[1][0])
-    written += ["", *trace.outcome()]
-    if note := part.note():
-        written.append(note)
-    return "\n".join(written) + "\n"
-
-
-def gap_line(width: int, count: int) -> str:
-    """What stands between two steps in place of those left out."""
-    return f"{GAP:>{width}} | {count} step{'' if count == 1 else 's'}"
-
-
-def _row_heading(trace: Trace) -> str:
-    return "row" if len(trace.program.states) == 1 else "state:row"
-
-
-def aligned(head: Sequence[str], rows: list[list[str]], left: bool = False) -> list[str]:
-    """Columns that stand together, the heading first: lines of the same length."""
-    columns = list(zip(head, *rows, strict=True))
-    widths = [max(map(len, column)) for column in columns]
-    align = "<" if left else ">"
-    return [" ".join(f"{cell:{align}{w}}" for cell, w in zip(row, widths, strict=True)) for row in (head, *rows)]
+    table = tabulate(trace, None if width is None else _room(trace, width, most_steps), most_steps)
+    lines = table_lines(table.groups, table.left_out)
+    if trace.instance is not None:
+        (steps,), cells, *_ = table.groups
+        lines.append(f"{'':{steps.width}} | {_output_marks(trace, cells)}")
+    lines += ["", *trace.outcome(), *([table.note] if table.note else [])]
+    return "\n".join(lines) + "\n"
 
 
 def _room(trace: Trace, width: int, most_steps: int | None) -> Room:
-    """What the other columns leave to the memory."""
+    """The width that the other columns leave to the memory."""
     digits = len(str(len(trace.start) - 1))
-    steps = [trace.steps[place] for place in shown_steps(len(trace.steps), most_steps, trace.idle_from)]
-    taken = max(4, len(str(len(trace.steps)))) + len(_row_heading(trace)) + 5 * len(" | ")
+    steps = [trace.steps[index] for index in shown_steps(len(trace.steps), most_steps, trace.idle_from)]
+    taken = max(4, len(str(len(trace.steps)))) + len(trace.row_heading) + 5 * len(" | ")
     taken += sum(max(len(name), digits) + 1 for name in trace.program.registers) - 1
     taken += max([len("READ"), *(len(step.reads_in_words) for step in steps)])
     taken += max([len("WRITE"), *(len(step.writes_in_words) for step in steps)])
     return Room(width - taken + 1, digits + 1, len(GAP) + 1)
 
 
-def _marks(trace: Trace, part: Excerpt, labels: str, head: str) -> list[str]:
-    """A line that points to the output cells, where they are known."""
-    if trace.instance is None:
-        return []
-    asked = {str(cell) for cell in trace.output_cells & set(part.cells)}
-    if not asked:
-        return [f"{'':{len(labels)}} | (no output cell is shown)"]
-    marks = [" "] * len(head)
-    for word in re.finditer(r"\d+", head):
-        if word[0] in asked:
-            marks[word.end() - 1] = "^"
-    return [f"{'':{len(labels)}} | {''.join(marks).rstrip()}  output cell{'' if len(trace.output_cells) == 1 else 's'}"]
+def _output_marks(trace: Trace, cells: tuple[Column, ...]) -> str:
+    """Marks below the output cells."""
+    if not any(column.asked for column in cells):
+        return "(no output cell is shown)"
+    marks = " ".join(("^" if column.asked else "").rjust(column.width) for column in cells)
+    return f"{marks.rstrip()}  output cell{'' if len(trace.output_cells) == 1 else 's'}"
 
 
 # ---- as JSON
@@ -104,8 +62,8 @@ def trace_to_json(trace: Trace) -> dict[str, Any]:
             "registers": list(step.registers),
             "state": step.state,
             "row": step.row + 1,
-            "reads": [{"pointer": access.pointer, "value": access.value} for access in step.reads],
-            "writes": [{"pointer": access.pointer, "value": access.value} for access in step.writes],
+            "reads": [*map(asdict, step.reads)],
+            "writes": [*map(asdict, step.writes)],
         }
         for step, memory in zip(trace.steps, trace.memories(), strict=False)
     ]
@@ -124,9 +82,7 @@ def trace_to_json(trace: Trace) -> dict[str, Any]:
         },
     }
     if trace.instance is not None:
-        expected, cells = trace.instance.output, trace.instance.cells
-        right = all(ending.memory[cell] == expected[cell] for cell in cells)
-        value["instance"] = {"expected": expected, "cells": cells, "right": right}
+        value["instance"] = instance_to_json(trace.instance, ending.memory)
     return value
 
 
@@ -134,34 +90,39 @@ def trace_to_json(trace: Trace) -> dict[str, Any]:
 
 
 def trace_to_latex(trace: Trace, *, most_cells: int | None = 24, most_steps: int | None = 40) -> str:
-    """A tabular as in the paper. Output cells, where known, have gray columns, for which colortbl is needed."""
-    part = excerpt(trace, None if most_cells is None else Room(most_cells), most_steps)
-    columns = part.columns()
-    gray = [place is not None and part.cells[place] in trace.output_cells for place in columns]
-    names = [_latex_name(name) for name in trace.program.registers]
-    memory = "".join(r">{\columncolor[gray]{0.8}}c" if shade else "c" for shade in gray)
-    head = [r"\textbf{Step}", *(r"$\cdots$" if place is None else str(part.cells[place]) for place in columns)]
-    head += [*names, r"\texttt{READ}", r"\texttt{WRITE}", r"\textbf{Row}"]
-    written = [f"% {trace.program.name}: {'; '.join(trace.outcome())}"]
-    if any(gray):
-        written.append(r"% needs \usepackage{colortbl}: the output cells have gray columns")
-    written += [rf"\begin{{tabular}}{{|c|{memory}|{'c' * len(names)}|c|c|c|}}", r"\hline"]
-    written += [" & ".join(head) + r" \\", r"\hline"]
-    for line in part.lines:
-        words = [line.label, *(r"$\cdots$" if place is None else str(line.memory[place]) for place in columns)]
-        words += map(str, line.registers)
-        if line.step:
-            words += [line.step.reads_in_words, line.step.writes_in_words, trace.place(line.step)]
-        else:
-            written.append(r"\hline")
-            words += ["", "", ""]
-        written.append(" & ".join(words) + r" \\")
-        if line.left_out:
-            written.append(" & ".join([r"$\vdots$"] * len(head)) + r" \\")
-    written += [r"\hline", r"\end{tabular}"]
-    if note := part.note():
-        written.append(f"% {note}")
-    return "\n".join(written) + "\n"
+    """A tabular as in the paper. Output cells, where known, have gray columns, which need colortbl."""
+    table = tabulate(trace, None if most_cells is None else Room(most_cells), most_steps)
+    groups = ["".join(r">{\columncolor[gray]{0.8}}c" if one.asked else "c" for one in group) for group in table.groups]
+    columns = table.columns
+    rows = [" & ".join(words) + r" \\" for words in zip(*map(_latex_words, columns), strict=True)]
+    text = [f"% {trace.program.name}: {'; '.join(trace.outcome())}"]
+    if any(column.asked for column in columns):
+        text.append(r"% needs \usepackage{colortbl}: the output cells have gray columns")
+    text += [rf"\begin{{tabular}}{{|{'|'.join(groups)}|}}", r"\hline", rows[0], r"\hline"]
+    for row, left_out in zip(rows[1:], table.left_out, strict=False):
+        text.append(row)
+        if left_out:
+            text.append(" & ".join([r"$\vdots$"] * len(columns)) + r" \\")
+    text += [r"\hline", rows[-1], r"\hline", r"\end{tabular}"]
+    if table.note:
+        text.append(f"% {table.note}")
+    return "\n".join(text) + "\n"
+
+
+def _latex_words(column: Column) -> list[str]:
+    """The heading and the words of a column."""
+    match column.kind:
+        case "gap":
+            return [r"$\cdots$"] * len(column.all_words)
+        case "register":
+            heading = _latex_name(column.heading)
+        case "access":
+            heading = rf"\texttt{{{column.heading}}}"
+        case "step" | "row":
+            heading = rf"\textbf{{{column.kind.capitalize()}}}"
+        case _:
+            heading = column.heading
+    return [heading, *column.words]
 
 
 def _latex_name(name: str) -> str:
