@@ -9,7 +9,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +17,7 @@ from llvmlite import binding
 
 from nram.errors import NramError
 from nram.extensions import get_task
+from nram.limits import wrong_cells
 from nram.programs.files import read_program
 from nram.programs.interpret import interpret
 from nram.programs.ir import Program
@@ -30,7 +30,7 @@ HAND_WRITTEN = Path(__file__).parents[3] / "benchmarks" / "native"  # in a check
 SCALAR = ("-O2", "-fno-tree-vectorize", "-fno-tree-slp-vectorize", "-fno-tree-loop-distribute-patterns")
 FASTEST = ("-O3", "-march=native")
 
-# Steps that do nothing but follow a pointer: whatever they cost is the cost of a step.
+# Its steps only follow a pointer, so their time is the overhead of a step.
 FOLLOW = from_text("nram program 1\nname: follow\nregisters: r1\n\nalways:\n    o1 = READ(r1)\n    r1 := o1\n")
 
 
@@ -38,48 +38,19 @@ class Sizes(NamedTuple):
     """How much is measured."""
 
     complexity: int = 100_000
-    """Of the tasks that go through an array."""
+    """Of tasks that go through an array."""
     small: int = 20
-    """Of the tasks that take a handful of steps: many memories of this complexity, one call each."""
+    """Complexity of tasks that take a few steps; these are measured on many memories, one call each."""
     memories: int = 10_000
     interpreted: int = 1_000
-    """Complexity, or memories, for the interpreter."""
+    """The complexity, or the number of memories, for the interpreter."""
     repeats: int = 101
     steps: int = 1_000_000
-    """Of following a pointer, on each of these memory sizes."""
+    """How often a pointer is followed, on each of the memory sizes."""
     memory_sizes: tuple[int, ...] = (100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 
 
 QUICK = Sizes(complexity=10_000, memories=1_000, interpreted=100, repeats=11, steps=100_000)
-
-
-@dataclass(frozen=True)
-class Measurement:
-    """One program on one task. Times are medians, in seconds, of one call on all memories."""
-
-    task: str
-    origin: str
-    complexity: int
-    memories: int
-    steps: int
-    """In all."""
-    native: float
-    c_scalar: float | None
-    c_fastest: float | None
-    numpy: float
-    native_ns_per_step: float
-    interpreter_ns_per_step: float
-
-    def as_dict(self) -> dict[str, Any]:
-        ratios = {
-            f"native_to_{name}": None if other is None else self.native / other
-            for name, other in (
-                ("c_scalar", self.c_scalar),
-                ("c_fastest", self.c_fastest),
-                ("numpy", self.numpy),
-            )
-        }
-        return {**asdict(self), **ratios}
 
 
 # ---- the same tasks in NumPy, each on all memories of a batch
@@ -120,21 +91,21 @@ NUMPY: dict[str, Callable[[np.ndarray], None]] = {
     "reverse": _numpy_reverse,
     "swap": _numpy_swap,
 }
-HANDFUL_OF_STEPS = ("access", "swap")
+FEW_STEPS = ("access", "swap")
 
 
 # ---- measuring
 
 
 def measure(sizes: Sizes, progress: Callable[[str], None]) -> dict[str, Any]:
-    """Everything: each program beside its rivals, and what a step costs on memories of every size."""
+    """Measure each program beside its rivals, and the time of a step on memories of every size."""
     compiler = _compiler()
     tasks = []
     for task in NUMPY:
         with hand_written(task, compiler) as rivals:
             for program in programs_for(task):
                 progress(f"{task}, {program.origin}")
-                tasks.append(measure_program(task, program, rivals, sizes).as_dict())
+                tasks.append(measure_program(task, program, rivals, sizes))
     progress("the time of a step")
     return {
         "processor": binding.get_host_cpu_name(),
@@ -159,10 +130,11 @@ def programs_for(task: str) -> list[Program]:
 Solve = Callable[[np.ndarray], None]
 
 
-def measure_program(task_name: str, program: Program, rivals: dict[str, Solve], sizes: Sizes) -> Measurement:
+def measure_program(task_name: str, program: Program, rivals: dict[str, Solve], sizes: Sizes) -> dict[str, Any]:
+    """One program on one task. Times are medians, in seconds, of one call on all memories."""
     task = get_task(task_name)
-    handful = task_name in HANDFUL_OF_STEPS
-    complexity, memories = (sizes.small, sizes.memories) if handful else (sizes.complexity, 1)
+    few_steps = task_name in FEW_STEPS
+    complexity, memories = (sizes.small, sizes.memories) if few_steps else (sizes.complexity, 1)
     instances = task.sample(complexity, min(memories, 100), seed=0)
     fresh = np.resize(
         np.array([instance.input for instance in instances], np.int32), (memories, len(instances[0].input))
@@ -178,28 +150,29 @@ def measure_program(task_name: str, program: Program, rivals: dict[str, Solve], 
             times[name].append(_seconds(call))
             if len(times[name]) == 1:
                 for cells, instance in zip(work, instances, strict=False):
-                    if any(cells[cell] != instance.output[cell] for cell in instance.cells):
+                    if wrong_cells(cells, instance):
                         raise NramError(f"{task_name}: {name} gave a wrong answer, so its time means nothing")
     medians = {name: float(np.median(values)) for name, values in times.items()}
     steps = int(job.steps.sum())
-    return Measurement(
-        task=task_name,
-        origin=program.origin,
-        complexity=complexity,
-        memories=memories,
-        steps=steps,
-        native=medians["native"],
-        c_scalar=medians.get("c_scalar"),
-        c_fastest=medians.get("c_fastest"),
-        numpy=medians["numpy"],
-        native_ns_per_step=1e9 * medians["native"] / steps,
-        interpreter_ns_per_step=_interpreted(task_name, program, sizes),
-    )
+    others = {name: medians.get(name) for name in ("c_scalar", "c_fastest", "numpy")}
+    native = medians["native"]
+    return {
+        "task": task_name,
+        "origin": program.origin,
+        "complexity": complexity,
+        "memories": memories,
+        "steps": steps,
+        "native": native,
+        **others,
+        "native_ns_per_step": 1e9 * native / steps,
+        "interpreter_ns_per_step": _interpreted(task_name, program, sizes),
+        **{f"native_to_{name}": None if other is None else native / other for name, other in others.items()},
+    }
 
 
 def _interpreted(task_name: str, program: Program, sizes: Sizes) -> float:
-    handful = task_name in HANDFUL_OF_STEPS
-    complexity, memories = (sizes.small, sizes.interpreted) if handful else (sizes.interpreted, 1)
+    few_steps = task_name in FEW_STEPS
+    complexity, memories = (sizes.small, sizes.interpreted) if few_steps else (sizes.interpreted, 1)
     instances = get_task(task_name).sample(complexity, memories, seed=0)
     rates = []
     for _ in range(5):
@@ -210,10 +183,10 @@ def _interpreted(task_name: str, program: Program, sizes: Sizes) -> float:
 
 
 def measure_step(memory_size: int, sizes: Sizes) -> dict[str, Any]:
-    """The time of a step that follows a pointer: to the next cell, and to one far away."""
+    """The time of a step that follows a pointer, to the next cell or to one far away."""
     order = np.random.default_rng(0).permutation(memory_size).astype(np.int32)
     scattered = np.empty(memory_size, np.int32)
-    scattered[order] = np.roll(order, -1)  # one circle through all cells
+    scattered[order] = np.roll(order, -1)  # one cycle through all cells
     local = np.roll(np.arange(memory_size, dtype=np.int32), -1)
     code = compiled(FOLLOW)
     result: dict[str, Any] = {"memory_size": memory_size}
@@ -249,7 +222,7 @@ def _compiler() -> Compiler | None:
 
 @contextmanager
 def hand_written(task: str, compiler: Compiler | None) -> Iterator[dict[str, Solve]]:
-    """The hand-written C of a task, compiled in both ways; nothing without a compiler."""
+    """The hand-written C of a task, compiled in two ways; empty without a compiler."""
     if compiler is None:
         yield {}
         return

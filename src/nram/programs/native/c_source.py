@@ -38,14 +38,10 @@ class Refusal:
     """In C."""
 
 
+_SIZES = LEAST_SIZE, LARGEST_SIZE
 REFUSALS = (
     Refusal(-1, "NO_MEMORY", "memory is NULL", "memory == NULL"),
-    Refusal(
-        -2,
-        "BAD_SIZE",
-        f"size is below {LEAST_SIZE} or above {LARGEST_SIZE}",
-        f"size < {LEAST_SIZE} || size > {LARGEST_SIZE}",
-    ),
+    Refusal(-2, "BAD_SIZE", "size is below {} or above {}".format(*_SIZES), "size < {} || size > {}".format(*_SIZES)),
     Refusal(-3, "BAD_LIMIT", "max_steps is negative", "max_steps < 0"),
     Refusal(-4, "BAD_CELL", "a cell lies outside 0..size-1", "memory[i] < 0 || memory[i] >= size"),
 )
@@ -69,28 +65,15 @@ def symbol_for(program: Program, name: str | None = None) -> str:
 
 def to_header(program: Program, symbol: str) -> str:
     guard = f"{symbol.upper()}_H"
-    return "\n".join(
-        [
-            _title(program),
-            f"#ifndef {guard}",
-            f"#define {guard}",
-            "",
-            "#include <stdint.h>",
-            "",
-            "#ifdef __cplusplus",
-            'extern "C" {',
-            "#endif",
-            "",
-            declarations(program, symbol),
-            "",
-            "#ifdef __cplusplus",
-            "}",
-            "#endif",
-            "",
-            "#endif",
-            "",
-        ]
-    )
+    parts = [
+        f"{_title(program)}\n#ifndef {guard}\n#define {guard}",
+        "#include <stdint.h>",
+        '#ifdef __cplusplus\nextern "C" {\n#endif',
+        declarations(program, symbol),
+        "#ifdef __cplusplus\n}\n#endif",
+        "#endif\n",
+    ]
+    return "\n\n".join(parts)
 
 
 def declarations(program: Program, symbol: str) -> str:
@@ -144,20 +127,13 @@ def _in_comment(text: str) -> str:
 
 def to_c(program: Program, symbol: str) -> str:
     """The whole source file."""
-    return "\n".join(
-        [
-            _title(program),
-            "#include <stddef.h>",
-            "#include <stdint.h>",
-            "",
-            declarations(program, symbol),
-            "",
-            *_unchecked(program, symbol),
-            "",
-            *_checked(symbol),
-            "",
-        ]
-    )
+    parts = [
+        f"{_title(program)}\n#include <stddef.h>\n#include <stdint.h>",
+        declarations(program, symbol),
+        "\n".join(_unchecked(program, symbol)),
+        "\n".join(_checked(symbol)) + "\n",
+    ]
+    return "\n\n".join(parts)
 
 
 def _checked(symbol: str) -> list[str]:

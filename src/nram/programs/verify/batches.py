@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ import numpy as np
 from nram.limits import wrong_instances
 from nram.programs.execute import execute
 from nram.programs.ir import Method
-from nram.programs.verify.findings import Failure
+from nram.programs.verify.findings import Failure, Finding
 from nram.programs.verify.verification import Verification
 
 STEPS_AT_ONCE = {"native": 1 << 26, "python": 1 << 18}
@@ -81,3 +82,20 @@ class BatchCheck:
             running = running[~result.halted]  # runs that halted end in the same way under every larger limit
         if len(running):
             self.halts = False
+
+
+def joint_finding(
+    checks: Sequence[BatchCheck], extra_memory: tuple[int, int], *, proven: bool, began: float
+) -> Finding:
+    """What several checks, of ascending complexities, found together."""
+    first, last = checks[0], checks[-1]
+    return Finding(
+        method=first.method,
+        complexity=(first.n, last.n),
+        extra_memory=extra_memory,
+        instances=sum(check.instances for check in checks),
+        proven=proven,
+        limits=tuple(name for name in first.right if all(name in check.right for check in checks)),
+        halts=all(check.halts for check in checks),
+        seconds=time.monotonic() - began,
+    )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from itertools import count, islice
 
-from nram.programs.verify.batches import BatchCheck
-from nram.programs.verify.findings import Finding, Part, Skipped
+from nram.programs.verify.batches import BatchCheck, joint_finding
+from nram.programs.verify.findings import Part, Skipped
 from nram.programs.verify.verification import Verification
 
 BATCH = 4096
@@ -45,18 +45,7 @@ def run_all(verification: Verification, *, largest: int | None, extra: int, seco
                 verification.progress(
                     f"exhaustive: n = {n}, M = {size}: {check.instances:,} inputs{'' if complete else ', not all'}"
                 )
-                part.findings.append(
-                    Finding(
-                        method="exhaustive",
-                        complexity=(n, n),
-                        extra_memory=(more, more),
-                        instances=check.instances,
-                        proven=complete,
-                        limits=tuple(check.right),
-                        halts=check.halts,
-                        seconds=time.monotonic() - began,
-                    )
-                )
+                part.findings.append(joint_finding([check], (more, more), proven=complete, began=began))
             if not complete:
                 rest = f"all other inputs, from n = {n}, M = {size} on"
                 part.skipped.append(Skipped("exhaustive", (n, largest), rest, "out of time"))

@@ -6,8 +6,8 @@ import time
 from collections.abc import Iterator
 from random import Random
 
-from nram.programs.verify.batches import BatchCheck
-from nram.programs.verify.findings import Failure, Finding, Part, Skipped
+from nram.programs.verify.batches import BatchCheck, joint_finding
+from nram.programs.verify.findings import Failure, Part, Skipped
 from nram.programs.verify.verification import Verification
 from nram.tasks.base import Task
 
@@ -40,21 +40,11 @@ def run_sampled(verification: Verification, *, largest: int, seed: int, seconds:
             if not complete:
                 break
         seen = [check for check in checks if check.instances]
-        instances = sum(check.instances for check in seen)
         if seen:
-            verification.progress(f"random: {what}: {instances:,} instances{'' if complete else ', not all'}")
-            part.findings.append(
-                Finding(
-                    method="random",
-                    complexity=(seen[0].n, seen[-1].n),
-                    extra_memory=(0, max(check.largest - task.least_memory(check.n) for check in seen)),
-                    instances=instances,
-                    proven=False,
-                    limits=tuple(name for name in seen[0].right if all(name in check.right for check in seen)),
-                    halts=all(check.halts for check in seen),
-                    seconds=time.monotonic() - began,
-                )
-            )
+            extra = max(check.largest - task.least_memory(check.n) for check in seen)
+            finding = joint_finding(seen, (0, extra), proven=False, began=began)
+            verification.progress(f"random: {what}: {finding.instances:,} instances{'' if complete else ', not all'}")
+            part.findings.append(finding)
         if not complete:
             part.skipped.append(Skipped("random", (checks[-1].n, largest), "the other instances", "out of time"))
             return part
