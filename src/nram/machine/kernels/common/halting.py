@@ -6,18 +6,17 @@ with probability p_t = f_t (1 - f_1) ... (1 - f_(t-1)). Loss and time are expect
 
 from __future__ import annotations
 
-from typing import Any
-
+from nram.llvm import Value
 from nram.machine.distributions import DOUBT
+from nram.machine.kernels.common.code import Code
+from nram.machine.kernels.common.specification import Specification
 from nram.machine.kernels.common.vector_math import logarithm
-
-Value = Any
 
 
 class Halting:
     """One step of examples with these step limits."""
 
-    def __init__(self, code: Any, shape: Any, limit: Value, step: Value):
+    def __init__(self, code: Code, shape: Specification, limit: Value, step: Value):
         self.code, self.shape, self.limit = code, shape, limit
         self.nothing, self.one = code.number(0.0), code.number(1.0)
         self.count = code.spread(code.at.sitofp(code.at.add(step, code.index(1)), code.scalar))  # steps from 1 on
@@ -69,17 +68,17 @@ class Halting:
         return code.choose(self.forced, self.nothing, slope), before
 
 
-def likelihood(code: Any, shape: Any, seen: Value) -> Value:
+def likelihood(code: Code, shape: Specification, seen: Value) -> Value:
     """What the loss takes the logarithm of."""
     return code.add(seen, code.number(DOUBT)) if shape.hard else seen
 
 
-def log_share(code: Any, seen: Value, share: Value, epsilon: Value) -> Value:
+def log_share(code: Code, seen: Value, share: Value, epsilon: Value) -> Value:
     """A cell's part of the log-likelihood."""
     return code.mul(logarithm(code, code.at_least(seen, epsilon)), share)
 
 
-def log_slope(code: Any, seen: Value, share: Value, epsilon: Value) -> Value:
+def log_slope(code: Code, seen: Value, share: Value, epsilon: Value) -> Value:
     """The gradient of a cell's loss, share times -log(max(seen, epsilon))."""
     slope = code.at.fneg(code.divide(share, seen))
     return code.choose(code.above(seen, epsilon), slope, code.number(0.0))

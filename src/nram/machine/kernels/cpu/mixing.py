@@ -1,11 +1,13 @@
-"""Wires: softmaxes of the controller's output, and the weighted averages of values they stand for.
+"""Wires: softmaxes of the controller's output, and the weighted averages of values that they stand for.
 
-A constant value (of ZERO, ONE, TWO and WRITE) is never stored and a truth value has two places, so that most sums
+A constant value (of ZERO, ONE, TWO and WRITE) is not stored, and of a truth value only two numbers are. So most sums
 have fewer terms than there are values.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import product
 from typing import NamedTuple
 
 from nram.llvm import Value
@@ -14,197 +16,191 @@ from nram.machine.kernels.cpu.lanes import Lanes
 from nram.machine.kernels.cpu.shape import KernelShape
 
 
-def side_by_side(rows: int) -> int:
-    """Places of so many rows that are summed at the same time: enough for the processor to be busy, and no more,
-    because code is repeated for each of them."""
-    return 6 if rows == 1 else 4
-
-
 class Wire(NamedTuple):
-    """Where the parts of one softmax are."""
+    """The addresses of the parts of one softmax."""
 
-    logits: Value  # vectors of a slot
+    logits: Value  # in a slot
     weights: Value
-    norm: Value  # the distance from the log-probabilities to the logits
+    norm: Value  # logits minus norm are the log-probabilities
 
 
 class Mixing:
     """The wires of one kernel, as code."""
 
-    def __init__(self, to: Lanes, shape: KernelShape):
-        self.to = to
+    def __init__(self, code: Lanes, shape: KernelShape):
+        self.code = code
         self.shape = shape
 
     def choose(self, wires: list[Wire], length: Value, log_epsilon: Value) -> Value:
         """Softmaxes of wires of the same length, side by side; returns the sum of their entropies.
 
-        A hard machine takes the most probable value of each for certain, the first among equals.
+        In a hard machine the weights are 1 for the most probable value, the first if there are several, and 0 for
+        the others.
         """
-        to, nothing = self.to, self.to.number(0.0)
+        code, nothing = self.code, self.code.number(0.0)
 
         def largest(v: Value, tops: list[Value]) -> list[Value]:
-            return [to.at_least(self._logit(wire, v), top) for wire, top in zip(wires, tops, strict=True)]
+            return [code.at_least(self._logit(wire, v), top) for wire, top in zip(wires, tops, strict=True)]
 
-        tops = to.repeat(length, largest, [to.load(wire.logits) for wire in wires])
+        tops = code.repeat(length, largest, [code.load(wire.logits) for wire in wires])
 
-        def raise_(v: Value, totals: list[Value]) -> list[Value]:
+        def power_of(v: Value, totals: list[Value]) -> list[Value]:
             results = []
             for wire, top, total in zip(wires, tops, totals, strict=True):
-                power = exponential(to, to.sub(self._logit(wire, v), top))
-                to.store(power, wire.weights, v)
-                results.append(to.add(total, power))
+                power = exponential(code, code.sub(self._logit(wire, v), top))
+                code.store(power, wire.weights, v)
+                results.append(code.add(total, power))
             return results
 
-        totals = to.repeat(length, raise_, [nothing] * len(wires))
-        norms = [to.add(top, logarithm(to, total)) for top, total in zip(tops, totals, strict=True)]
-        factors = [to.divide(to.number(1.0), total) for total in totals]
+        totals = code.repeat(length, power_of, [nothing] * len(wires))
+        norms = [code.add(top, logarithm(code, total)) for top, total in zip(tops, totals, strict=True)]
+        factors = [code.divide(code.number(1.0), total) for total in totals]
         for wire, norm in zip(wires, norms, strict=True):
-            to.store(norm, wire.norm)
+            code.store(norm, wire.norm)
 
-        def scale(v: Value, sums: list[Value]) -> list[Value]:
-            entropies, taken = [], []
-            for wire, top, norm, factor, total, given in zip(
-                wires, tops, norms, factors, sums[: len(wires)], sums[len(wires) :], strict=True
-            ):
-                weight = to.mul(to.load(wire.weights, v), factor)
-                logit = self._logit(wire, v)
+        def scale(v: Value, carried: list[Value]) -> list[Value]:
+            entropies, taken = carried[: len(wires)], carried[len(wires) :]
+            for i, wire in enumerate(wires):
+                weight, logit = code.mul(code.load(wire.weights, v), factors[i]), self._logit(wire, v)
+                log = code.at_least(code.sub(logit, norms[i]), log_epsilon)
+                entropies[i] = code.fma(weight, log, entropies[i])
                 if self.shape.hard:
-                    first = to.sub(to.number(1.0), given)
-                    choice = to.choose(to.above(top, logit), nothing, first)
-                    to.store(choice, wire.weights, v)
-                    taken.append(to.add(given, choice))
-                else:
-                    to.store(weight, wire.weights, v)
-                    taken.append(given)
-                log = to.at_least(to.sub(logit, norm), log_epsilon)
-                entropies.append(to.fma(weight, log, total))
+                    left = code.sub(code.number(1.0), taken[i])  # 0 once a value was taken
+                    weight = code.choose(code.above(tops[i], logit), nothing, left)
+                    taken[i] = code.add(taken[i], weight)
+                code.store(weight, wire.weights, v)
             return [*entropies, *taken]
 
-        sums = to.repeat(length, scale, [nothing] * (2 * len(wires)))
-        return to.at.fneg(to.total(sums[: len(wires)]))
+        carried = code.repeat(length, scale, [nothing] * (2 * len(wires)))
+        return code.at.fneg(code.total(carried[: len(wires)]))
 
     def choose_back(
         self, wires: list[Wire], length: Value, gradients: list[Value], to_entropy: Value, log_epsilon: Value
     ) -> None:
         """From the gradients of the weights and of the entropy to those of the logits, which they replace."""
-        to = self.to
-        minus = to.at.fneg(to_entropy)
-        norms = [to.load(wire.norm) for wire in wires]
+        code = self.code
+        minus = code.at.fneg(to_entropy)
+        norms = [code.load(wire.norm) for wire in wires]
 
-        def bend(v: Value, sums: list[Value]) -> list[Value]:
+        def to_weights(v: Value, sums: list[Value]) -> list[Value]:
             results = []
             for wire, norm, gradient, total in zip(wires, norms, gradients, sums, strict=True):
-                log = to.sub(self._logit(wire, v), norm)
-                above = to.above(log, log_epsilon)
-                slope = to.choose(above, to.add(log, to.number(1.0)), log_epsilon)  # of w log(max(w, epsilon))
-                whole = to.fma(minus, slope, to.load(gradient, v))
-                to.store(whole, gradient, v)
-                if self.shape.hard:  # backwards the wires are soft: this wire now, and its values later
-                    to.store(exponential(to, log), wire.weights, v)
-                results.append(to.fma(to.load(wire.weights, v), whole, total))
+                log = code.sub(self._logit(wire, v), norm)
+                above = code.above(log, log_epsilon)
+                slope = code.choose(above, code.add(log, code.number(1.0)), log_epsilon)  # of w log(max(w, epsilon))
+                whole = code.fma(minus, slope, code.load(gradient, v))
+                code.store(whole, gradient, v)
+                if self.shape.hard:  # the backward pass is soft, here and where values get their gradients
+                    code.store(exponential(code, log), wire.weights, v)
+                results.append(code.fma(code.load(wire.weights, v), whole, total))
             return results
 
-        means = to.repeat(length, bend, [to.number(0.0)] * len(wires))
+        means = code.repeat(length, to_weights, [code.number(0.0)] * len(wires))
 
         def finish(v: Value, _: list[Value]) -> list[Value]:
             for wire, gradient, mean in zip(wires, gradients, means, strict=True):
-                own = to.mul(to.load(wire.weights, v), to.sub(to.load(gradient, v), mean))
-                to.store(own, self._logit_place(wire, v))
+                to_logit = code.mul(code.load(wire.weights, v), code.sub(code.load(gradient, v), mean))
+                code.store(to_logit, self._logit_address(wire, v))
             return []
 
-        to.repeat(length, finish)
+        code.repeat(length, finish)
 
-    def _logit_place(self, wire: Wire, v: Value) -> Value:
-        return self.to.row(wire.logits, v, self.shape.vectors.lanes)
+    def _logit_address(self, wire: Wire, v: Value) -> Value:
+        return self.code.row(wire.logits, v, self.shape.vectors.lanes)
 
     def _logit(self, wire: Wire, v: Value) -> Value:
-        return self.to.load(self._logit_place(wire, v))
+        return self.code.load(self._logit_address(wire, v))
 
     def mix(self, wires: range, weights: Value, values: Value, outs: list[Value]) -> None:
         """out[m] = sum over v of w[v] value[v, m], for wires of the same length side by side."""
-        to, shape = self.to, self.shape
-        length = shape.wiring.lengths[wires[0]]
-        dense = [v for v in range(length) if shape.supports[v] == "all"]
-        special = [v for v in range(length) if shape.supports[v] != "all"]
-        own = [to.row(weights, shape.starts[wire]) for wire in wires]
+        code, shape = self.code, self.shape
+        choices = range(shape.wiring.lengths[wires[0]])
+        dense = [v for v in choices if shape.supports[v] == "all"]
+        rows = [code.row(values, shape.value_rows[v]) for v in dense]
+        of_wires = [code.row(weights, shape.starts[wire]) for wire in wires]
 
-        def sums(start: Value, count: int) -> None:
-            totals = [[to.number(0.0)] * count for _ in wires]
-            for v in dense:
-                place = to.row(to.row(values, shape.value_rows[v]), start)
-                parts = [to.load(weight, v) for weight in own]
-                for m in range(count):
-                    value = to.load(place, m)
-                    for row, part in zip(totals, parts, strict=True):
-                        row[m] = to.fma(part, value, row[m])
-            for row, out in zip(totals, outs, strict=True):
-                for m, total in enumerate(row):
-                    to.store(total, to.row(out, start), m)
+        def finish(wire: int, start: Value, m: int, total: Value) -> None:
+            code.store(total, code.row(outs[wire], start), m)
 
-        to.chunks(shape.size, side_by_side(len(wires)), sums)
-        for weight, out in zip(own, outs, strict=True):
-            first = [to.load(out, m) for m in range(3)]  # to which alone truth values and constants add
-            for v in special:
-                part, support = to.load(weight, v), shape.supports[v]
+        self._sum_rows(shape.size, rows, len(wires), lambda wire, k: code.load(of_wires[wire], dense[k]), finish)
+        for of_wire, out in zip(of_wires, outs, strict=True):
+            first = [code.load(out, m) for m in range(3)]  # truth values and constants are 0, 1 or 2
+            for v in choices:
+                support = shape.supports[v]
                 if isinstance(support, int):
-                    first[support] = to.add(first[support], part)
-                    continue
-                place = to.row(values, shape.value_rows[v])
-                for m in range(2):
-                    first[m] = to.fma(part, to.load(place, m), first[m])
+                    first[support] = code.add(first[support], code.load(of_wire, v))
+                elif support == "truth":
+                    weight, truth = code.load(of_wire, v), code.row(values, shape.value_rows[v])
+                    first[:2] = [code.fma(weight, code.load(truth, m), first[m]) for m in range(2)]
             for m, total in enumerate(first):
-                to.store(total, out, m)
+                code.store(total, out, m)
+
+    def _sum_rows(
+        self,
+        length: int,
+        rows: list[Value],
+        outputs: int,
+        weight: Callable[[int, int], Value],
+        finish: Callable[[int, Value, int, Value], None],
+    ) -> None:
+        """finish(o, start, m, total) for outputs o side by side and all start + m below `length`, where total is the
+        sum over k of weight(o, k) rows[k][start + m]."""
+        code = self.code
+
+        def part(start: Value, count: int) -> None:
+            totals = [[code.number(0.0)] * count for _ in range(outputs)]
+            for k, row in enumerate(rows):
+                begin = code.row(row, start)
+                factors = [weight(o, k) for o in range(outputs)]
+                for m in range(count):
+                    value = code.load(begin, m)
+                    for sums, factor in zip(totals, factors, strict=True):
+                        sums[m] = code.fma(factor, value, sums[m])
+            for o, sums in enumerate(totals):
+                for m, total in enumerate(sums):
+                    finish(o, start, m, total)
+
+        # Several sums at once keep the processor busy; more of them would only repeat code.
+        code.chunks(length, 6 if outputs == 1 else 4, part)
 
     def weight_gradient(self, wires: range, received: Value, values: Value, out: Value) -> None:
         """out[v] = sum over m of g[m] value[v, m], for wires of the same length side by side."""
-        to, shape = self.to, self.shape
+        code, shape = self.code, self.shape
         length = shape.wiring.lengths[wires[0]]
         dense = [v for v in range(length) if shape.supports[v] == "all"]
-        own = [to.row(received, wire * shape.size) for wire in wires]
-        outs = [to.row(out, shape.starts[wire]) for wire in wires]
-        largest = to.accumulators // len(wires)
+        gradients = [code.row(received, wire * shape.size) for wire in wires]
+        outs = [code.row(out, shape.starts[wire]) for wire in wires]
+        largest = code.accumulators // len(wires)
         for begin in range(0, len(dense), largest):
             group = dense[begin : begin + largest]
 
             def term(m: Value, sums: list[Value], group=group) -> list[Value]:
-                gradients = [to.load(row, m) for row in own]
-                results = []
-                for number, v in enumerate(group):
-                    value = to.load(to.row(values, shape.value_rows[v]), m)
-                    for wire, gradient in enumerate(gradients):
-                        results.append(to.fma(gradient, value, sums[number * len(own) + wire]))
-                return results
+                parts = [code.load(gradient, m) for gradient in gradients]
+                column = [code.load(code.row(values, shape.value_rows[v]), m) for v in group]
+                factors = zip(product(column, parts), sums, strict=True)
+                return [code.fma(value, part, total) for (value, part), total in factors]
 
-            sums = to.repeat(shape.size, term, [to.number(0.0)] * (len(group) * len(own)))
-            for number, v in enumerate(group):
-                for wire, place in enumerate(outs):
-                    to.store(sums[number * len(own) + wire], place, v)
+            sums = code.repeat(shape.size, term, [code.number(0.0)] * (len(group) * len(wires)))
+            for (v, target), total in zip(product(group, outs), sums, strict=True):
+                code.store(total, target, v)
         for v in range(length):
             support = shape.supports[v]
-            for row, place in zip(own, outs, strict=True):
+            for gradient, target in zip(gradients, outs, strict=True):
                 if support == "truth":
-                    pair = to.row(values, shape.value_rows[v])
-                    part = to.mul(to.load(row, 0), to.load(pair, 0))
-                    to.store(to.fma(to.load(row, 1), to.load(pair, 1), part), place, v)
+                    truth = code.row(values, shape.value_rows[v])
+                    part = code.mul(code.load(gradient, 0), code.load(truth, 0))
+                    code.store(code.fma(code.load(gradient, 1), code.load(truth, 1), part), target, v)
                 elif isinstance(support, int):
-                    to.store(to.load(row, support), place, v)
+                    code.store(code.load(gradient, support), target, v)
 
     def value_gradient(self, chosen: list[int], wires: range, weights: Value, received: Value, finish) -> None:
-        """For values v side by side and their places m: finish(v, m, sum over wires of w[wire, v] g[wire, m])."""
-        to, shape = self.to, self.shape
-        places = 2 if shape.supports[chosen[0]] == "truth" else shape.size
-
-        def part(start: Value, count: int) -> None:
-            totals = [[to.number(0.0)] * count for _ in chosen]
-            for wire in wires:
-                own = [to.load(weights, shape.starts[wire] + v) for v in chosen]
-                place = to.row(to.row(received, wire * shape.size), start)
-                for m in range(count):
-                    gradient = to.load(place, m)
-                    for row, weight in zip(totals, own, strict=True):
-                        row[m] = to.fma(weight, gradient, row[m])
-            for v, row in zip(chosen, totals, strict=True):
-                for m, total in enumerate(row):
-                    finish(v, to.at.add(start, to.index(m)), total)
-
-        to.chunks(places, side_by_side(len(chosen)), part)
+        """finish(v, m, sum over wires of w[wire, v] g[wire, m]) for some values v side by side, and all m."""
+        code, shape = self.code, self.shape
+        rows = [code.row(received, wire * shape.size) for wire in wires]
+        self._sum_rows(
+            2 if shape.supports[chosen[0]] == "truth" else shape.size,
+            rows,
+            len(chosen),
+            lambda o, k: code.load(weights, shape.starts[wires[k]] + chosen[o]),
+            lambda o, start, m, total: finish(chosen[o], code.at.add(start, code.index(m)), total),
+        )

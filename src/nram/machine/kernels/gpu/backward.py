@@ -39,7 +39,7 @@ class Kept:
 class BackwardPass:
     def __init__(self, episode: Episode, example: Example, mixed: Columns):
         self.episode, self.example, self.mixed = episode, example, mixed
-        self.to, self.shape, self.own = episode.code, episode.shape, episode.own
+        self.code, self.shape, self.own = episode.code, episode.shape, episode.own
         self.stretches = list(self._stretches())
 
     def _stretches(self) -> Iterator[list[Place]]:
@@ -59,21 +59,21 @@ class BackwardPass:
 
     def run(self) -> None:
         """All steps, from the last to the first; the tape's place now holds its gradient."""
-        to, shape = self.to, self.shape
-        to.sync()
+        code, shape = self.code, self.shape
+        code.sync()
 
         def clear(place: Value, _: list[Value]) -> list[Value]:
-            to.store_columns([to.nothing] * shape.columns, self.own["tape"], place)
+            code.store_columns([code.nothing] * shape.columns, self.own["tape"], place)
             return []
 
-        to.repeat(shape.tape, clear, step=shape.row)
-        to.sync()
+        code.repeat(shape.tape, clear, step=shape.row)
+        code.sync()
         self.seeds = [self._seed(row) for row in (LOSS, ENTROPY, TIME)]
         self.slopes = [self._slope(number) for number in range(shape.columns)] if shape.loss == "average" else []
-        last = to.at.sub(self.example.steps, to.index(1))
+        last = code.at.sub(self.example.steps, code.index(1))
         carried = (shape.registers + 2 * self._left_pending()) * shape.columns + len(self.episode.network.start())
-        begin = [to.nothing] * (1 + carried)
-        to.repeat(self.example.steps, lambda number, held: self._step_back(to.at.sub(last, number), held), begin)
+        begin = [code.nothing] * (1 + carried)
+        code.repeat(self.example.steps, lambda number, held: self._step_back(code.at.sub(last, number), held), begin)
 
     def _left_pending(self) -> int:
         """How many READs a step leaves to the one before it."""
@@ -86,18 +86,18 @@ class BackwardPass:
         return left
 
     def _seed(self, row: int) -> Value:
-        to = self.to
-        place = to.at.add(self.episode.frame.example, to.index(row * self.shape.batch))
-        return to.spread(to.load_scalar(self.episode.frame.buffers["seeds"], place))
+        code = self.code
+        place = code.at.add(self.episode.frame.example, code.index(row * self.shape.batch))
+        return code.spread(code.load_scalar(self.episode.frame.buffers["seeds"], place))
 
     def _slope(self, number: int, seen: Value | None = None) -> Value:
         """Of the loss, by what it takes the logarithm of."""
-        to = self.to
-        seen = self.mixed[number] if seen is None else likelihood(to, self.shape, seen)
-        return log_slope(to, seen, to.mul(self.seeds[LOSS], self.example.shares[number]), self.episode.epsilon)
+        code = self.code
+        seen = self.mixed[number] if seen is None else likelihood(code, self.shape, seen)
+        return log_slope(code, seen, code.mul(self.seeds[LOSS], self.example.shares[number]), self.episode.epsilon)
 
     def _step_back(self, step: Value, held: list[Value]) -> list[Value]:
-        to, shape, episode = self.to, self.shape, self.episode
+        code, shape, episode = self.code, self.shape, self.episode
         to_running, *rest = held  # the gradient with respect to the chance of running on after this step
         count = 2 * self._left_pending()
         width = (count + shape.registers) * shape.columns
@@ -106,11 +106,11 @@ class BackwardPass:
         to_registers = rows[count:]
         record = episode.frame.record(episode.records, step)
         kept = self._fetch(step, record)
-        to.sync()  # also keeps the compiler from loading each number where it is used, a long wait every time
-        halting = Halting(to, shape, self.example.limit, step)
-        to_finish = to.add(halting.time_back(self.seeds[TIME]), self._observe_back(kept))
+        code.sync()  # also keeps the compiler from loading each number where it is used, a long wait every time
+        halting = Halting(code, shape, self.example.limit, step)
+        to_finish = code.add(halting.time_back(self.seeds[TIME]), self._observe_back(kept))
         episode.wires.restore(kept.weights, kept.values)
-        to.sync()
+        code.sync()
         to_halt, to_running = halting.back(kept.halting[RUNNING], kept.halting[WILLING], to_finish, to_running)
         to_entropy = halting.entropy_back(self.seeds[ENTROPY])
         to_registers = self._circuit_back(step, record, kept, to_registers, to_entropy, pending)
@@ -121,12 +121,12 @@ class BackwardPass:
 
     def _fetch(self, step: Value, record: Value) -> Kept:
         """All loads of a step at once, so that it waits for global memory once."""
-        to, shape, episode = self.to, self.shape, self.episode
+        code, shape, episode = self.code, self.shape, self.episode
         width = shape.columns
-        halting = to.quad(episode.part(record, "halting"))
-        seen = to.columns(episode.part(record, "seen"), 0, width)
+        halting = code.quad(episode.part(record, "halting"))
+        seen = code.columns(episode.part(record, "seen"), 0, width)
         weights = episode.wires.kept(episode.part(record, "weights"))
-        values = to.columns(episode.part(record, "values"), 0, len(shape.value_rows) * width)
+        values = code.columns(episode.part(record, "values"), 0, len(shape.value_rows) * width)
         first = self.stretches[0] if self.stretches else []
         arguments = self._arguments(record, first)
         tape = self._version(step, first[-1].writes if first else 0)
@@ -136,7 +136,7 @@ class BackwardPass:
         episode, modules = self.episode, self.shape.wiring.modules
         return [
             episode.grouped(
-                self.to.columns(
+                self.code.columns(
                     episode.part(record, "arguments", place.wire), 0, modules[place.index].arity * self.shape.columns
                 )
             )
@@ -145,21 +145,21 @@ class BackwardPass:
 
     def _version(self, step: Value, writes: int) -> Callable[[int], Columns]:
         """The rows of a tape, loaded at once if the registers hold them."""
-        to, shape, begin = self.to, self.shape, self.episode.version(step, writes)
+        code, shape, begin = self.code, self.shape, self.episode.version(step, writes)
         if shape.rows * shape.columns > LANES:
-            return lambda number: to.columns(begin, number * shape.row, shape.columns)
-        return self.episode.grouped(to.columns(begin, 0, shape.rows * shape.columns)).__getitem__
+            return lambda number: code.columns(begin, number * shape.row, shape.columns)
+        return self.episode.grouped(code.columns(begin, 0, shape.rows * shape.columns)).__getitem__
 
     def _observe_back(self, kept: Kept) -> Value:
         """Add to the memory's gradient; returns the loss's gradient with respect to p_t."""
-        to, shape, tape = self.to, self.shape, self.own["tape"]
+        code, shape, tape = self.code, self.shape, self.own["tape"]
         slopes = self.slopes or [self._slope(number, own) for number, own in enumerate(kept.seen)]
         for slope, target, there in zip(slopes, self.example.targets, self.example.cells, strict=True):
-            former = to.load_each(tape, target, there)
-            to.store_each(to.fma(kept.halting[FINISH], slope, former), tape, target, there)
+            former = code.load_each(tape, target, there)
+            code.store_each(code.fma(kept.halting[FINISH], slope, former), tape, target, there)
         if shape.loss == "average":
-            return to.total([to.mul(slope, own) for slope, own in zip(slopes, kept.seen, strict=True)])
-        return to.mul(self.seeds[LOSS], kept.halting[COST])
+            return code.total([code.mul(slope, own) for slope, own in zip(slopes, kept.seen, strict=True)])
+        return code.mul(self.seeds[LOSS], kept.halting[COST])
 
     def _circuit_back(
         self,
@@ -170,15 +170,15 @@ class BackwardPass:
         to_entropy: Value,
         pending: list[tuple[Columns, Columns]],
     ) -> list[Columns]:
-        to, shape, fuzzy = self.to, self.shape, self.episode.fuzzy
-        to_values: list[Columns] = [[to.nothing] * shape.columns for _ in shape.supports]
+        code, shape, fuzzy = self.code, self.shape, self.episode.fuzzy
+        to_values: list[Columns] = [[code.nothing] * shape.columns for _ in shape.supports]
         for number, gradient in enumerate(to_registers):
             self._receive(shape.argument_wires + number, fuzzy.crop(gradient), to_values, to_entropy)
         arguments, tape, crop_tape = kept.arguments, kept.tape, True
         for number, stretch in enumerate(self.stretches):
             if number > 0:
                 arguments = self._arguments(record, stretch)
-                to.sync()
+                code.sync()
             for place, own in zip(stretch, arguments, strict=True):
                 module = shape.wiring.modules[place.index]
                 if module.memory != "nothing" and number > 0:

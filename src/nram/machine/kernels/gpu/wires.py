@@ -19,61 +19,61 @@ from nram.machine.kernels.gpu.warps import Columns, Warps
 class Wires:
     """The wires of one kernel, as code."""
 
-    def __init__(self, to: Warps, shape: WarpShape, own: dict[str, Value], common: Value, epsilon: Value):
-        self.to = to
+    def __init__(self, code: Warps, shape: WarpShape, own: dict[str, Value], common: Value, epsilon: Value):
+        self.code = code
         self.shape = shape
         self.arrangement = shape.arrangement
         self.place, self.received, self.values = own["wires"], own["received"], own["values"]  # in shared memory
-        self.table = to.place(common, shape.table_place)
+        self.table = code.place(common, shape.table_place)
         self.epsilon = epsilon
 
     def _halves(self, both: Value) -> tuple[Value, Value]:
-        to, half = self.to, self.to.whole(HALF)
-        return to.at.and_(both, to.whole((1 << HALF) - 1)), to.at.lshr(both, half)
+        code, half = self.code, self.code.whole(HALF)
+        return code.at.and_(both, code.whole((1 << HALF) - 1)), code.at.lshr(both, half)
 
     def choose(self) -> Value:
         """All softmaxes, in place of their logits; returns the sum of their entropies."""
-        to, uncertain = self.to, self.to.nothing
-        to.sync()
+        code, uncertain = self.code, self.code.nothing
+        code.sync()
         for group in range(self.shape.wire_groups):
-            start, length = self._halves(to.load_whole(self.table, group * LANES))
+            start, length = self._halves(code.load_whole(self.table, group * LANES))
             logits = self._load(start, self._longest(group))
-            there = [to.at.icmp_signed("<", to.whole(number), length) for number in range(len(logits))]
+            there = [code.at.icmp_signed("<", code.whole(number), length) for number in range(len(logits))]
             top = logits[0]
             for exists, logit in zip(there[1:], logits[1:], strict=True):
-                top = to.choose(exists, to.at_least(logit, top), top)
+                top = code.choose(exists, code.at_least(logit, top), top)
             powers = [
-                to.choose(exists, to.exponential(to.sub(logit, top)), to.nothing)
+                code.choose(exists, code.exponential(code.sub(logit, top)), code.nothing)
                 for exists, logit in zip(there, logits, strict=True)
             ]
             total = powers[0]
             for power in powers[1:]:
-                total = to.add(total, power)
-            factor = to.divide(to.number(1.0), to.choose(there[0], total, to.number(1.0)))
-            weights = [to.mul(power, factor) for power in powers]
+                total = code.add(total, power)
+            factor = code.divide(code.number(1.0), code.choose(there[0], total, code.number(1.0)))
+            weights = [code.mul(power, factor) for power in powers]
             for weight in weights:
-                uncertain = to.fma(weight, to.rough_log(to.at_least(weight, self.epsilon)), uncertain)
+                uncertain = code.fma(weight, code.rough_log(code.at_least(weight, self.epsilon)), uncertain)
             self._store(weights, start, there)
-        to.sync()
-        return to.at.fneg(to.total([uncertain]))
+        code.sync()
+        return code.at.fneg(code.total([uncertain]))
 
     def harden(self) -> None:
         """Put certainty on the most probable value of every wire, the first among equals."""
-        to, one = self.to, self.to.number(1.0)
+        code, one = self.code, self.code.number(1.0)
         for group in range(self.shape.wire_groups):
-            start, length = self._halves(to.load_whole(self.table, group * LANES))
+            start, length = self._halves(code.load_whole(self.table, group * LANES))
             weights = self._load(start, self._longest(group))
-            there = [to.at.icmp_signed("<", to.whole(number), length) for number in range(len(weights))]
-            own = [to.choose(exists, weight, to.nothing) for exists, weight in zip(there, weights, strict=True)]
+            there = [code.at.icmp_signed("<", code.whole(number), length) for number in range(len(weights))]
+            own = [code.choose(exists, weight, code.nothing) for exists, weight in zip(there, weights, strict=True)]
             top = own[0]
             for weight in own[1:]:
-                top = to.at_least(weight, top)
-            certain, given = [], to.nothing
+                top = code.at_least(weight, top)
+            certain, given = [], code.nothing
             for weight in own:
-                certain.append(to.choose(to.above(top, weight), to.nothing, to.sub(one, given)))
-                given = to.add(given, certain[-1])
+                certain.append(code.choose(code.above(top, weight), code.nothing, code.sub(one, given)))
+                given = code.add(given, certain[-1])
             self._store(certain, start, there)
-        to.sync()
+        code.sync()
 
     def _longest(self, group: int) -> int:
         """Of the wires that the lanes have at the same time."""
@@ -82,55 +82,55 @@ class Wires:
 
     def _load(self, start: Value, length: int) -> list[Value]:
         """So many places of every lane's wire."""
-        to, found = self.to, []
+        code, found = self.code, []
         for quad in range(0, length, QUAD):
-            found += to.load_quads(self.place, to.at.add(start, to.whole(quad)))
+            found += code.load_quads(self.place, code.at.add(start, code.whole(quad)))
         return found[:length]
 
     def _store(self, weights: list[Value], start: Value, there: list[Value]) -> None:
-        to = self.to
-        padded = weights + [to.nothing] * (-len(weights) % QUAD)
+        code = self.code
+        padded = weights + [code.nothing] * (-len(weights) % QUAD)
         for quad in range(0, len(weights), QUAD):
-            to.store_some(padded[quad : quad + QUAD], self.place, to.at.add(start, to.whole(quad)), there[quad])
+            code.store_some(padded[quad : quad + QUAD], self.place, code.at.add(start, code.whole(quad)), there[quad])
 
     def keep(self, record: Value) -> None:
         """Copy the weights into a record."""
-        to = self.to
+        code = self.code
         for start in range(0, self.arrangement.end, LANES):
-            to.store(to.load(self.place, start), record, start)
+            code.store(code.load(self.place, start), record, start)
 
     def kept(self, record: Value) -> list[Value]:
         """The weights of a record."""
-        return [self.to.load(record, start) for start in range(0, self.arrangement.end, LANES)]
+        return [self.code.load(record, start) for start in range(0, self.arrangement.end, LANES)]
 
     def restore(self, weights: list[Value], values: list[Columns]) -> None:
         """Put what a record kept of weights and values into shared memory."""
-        to, shape = self.to, self.shape
-        to.store_columns(weights, self.place)
+        code, shape = self.code, self.shape
+        code.store_columns(weights, self.place)
         for v, row in shape.value_rows.items():
-            to.store_first(shape.rows if v in shape.dense else QUAD, values[row], self.values, shape.value_places[v])
+            code.store_first(shape.rows if v in shape.dense else QUAD, values[row], self.values, shape.value_places[v])
 
     # Mixing
 
     def _weights(self, wire: int, count: int) -> list[Value]:
         """The first of a wire."""
         begin = self.arrangement.starts[wire]
-        found = [weight for quad in range(0, count, QUAD) for weight in self.to.quad(self.place, begin + quad)]
+        found = [weight for quad in range(0, count, QUAD) for weight in self.code.quad(self.place, begin + quad)]
         return found[:count]
 
     def mixed(self, wire: int, values: list[Columns]) -> Columns:
         """The sum over v of w[v] value[v]."""
-        to, choices = self.to, self.arrangement.choices(wire)
-        sums: Columns = [to.nothing] * self.shape.columns
+        code, choices = self.code, self.arrangement.choices(wire)
+        sums: Columns = [code.nothing] * self.shape.columns
         for weight, v in zip(self._weights(wire, len(choices)), choices, strict=True):
-            sums = [to.fma(weight, column, total) for column, total in zip(values[v], sums, strict=True)]
+            sums = [code.fma(weight, column, total) for column, total in zip(values[v], sums, strict=True)]
         return sums
 
     def pass_back(self, wire: int, gradient: Columns, to_values: list[Columns]) -> None:
         """Add w[v] times the gradient of a wire to that of every value it can choose, unless it is a constant."""
-        to, choices = self.to, self.arrangement.choices(wire)
+        code, choices = self.code, self.arrangement.choices(wire)
         for weight, v in zip(self._weights(wire, sum(self.arrangement.counts(wire))), choices, strict=False):
-            to_values[v] = [to.fma(weight, g, sum_) for g, sum_ in zip(gradient, to_values[v], strict=True)]
+            to_values[v] = [code.fma(weight, g, sum_) for g, sum_ in zip(gradient, to_values[v], strict=True)]
 
     # From the gradients of wires to those of logits
 
@@ -138,107 +138,109 @@ class Wires:
         """Gather the gradient of a wire. Once enough of them are there, those of the logits take the weights' place."""
         shape, slot = self.shape, self.arrangement.slots.index(wire)
         row = slot % shape.chunk
-        self.to.store_first(shape.rows, gradient, self.received, row * shape.gradient_stride)
+        self.code.store_first(shape.rows, gradient, self.received, row * shape.gradient_stride)
         if row + 1 == shape.chunk or slot + 1 == shape.wiring.wires:
             self._choose_back(slot - row, row + 1, to_entropy)
 
     def _choose_back(self, first: int, count: int, to_entropy: Value) -> None:
         """For so many wires from a slot on: lane l has those of slots l % 8, l % 8 + 8, ... and of each every fourth
         value from l // 8 on."""
-        to, shape = self.to, self.shape
-        minus, entries = to.at.fneg(to_entropy), shape.wire_groups * LANES
+        code, shape = self.code, self.shape
+        minus, entries = code.at.fneg(to_entropy), shape.wire_groups * LANES
         eighth, fourth = self._own_wire(), self._own_value()
-        to.sync()
+        code.sync()
         groups = range(0, count, GROUP)
         sums = self._products(len(groups))
         truths = self._truths(fourth)
         for group, dense in zip(groups, sums, strict=True):
-            slot = to.at.add(eighth, to.whole(first + group))
-            start, length = self._halves(to.load_each(self.table, slot, whole=True))
-            all_, some = self._halves(to.load_each(self.table, to.at.add(slot, to.whole(entries)), whole=True))
-            row = to.at.mul(to.at.add(eighth, to.whole(group)), to.whole(shape.gradient_stride))
-            low = to.load_quads(self.received, row)
-            constant = to.at.add(all_, some)
+            slot = code.at.add(eighth, code.whole(first + group))
+            start, length = self._halves(code.load_each(self.table, slot, whole=True))
+            all_, some = self._halves(code.load_each(self.table, code.at.add(slot, code.whole(entries)), whole=True))
+            row = code.at.mul(code.at.add(eighth, code.whole(group)), code.whole(shape.gradient_stride))
+            low = code.load_quads(self.received, row)
+            constant = code.at.add(all_, some)
             parts = [
-                (dense, to.whole(0), all_),
+                (dense, code.whole(0), all_),
                 (truths(low), all_, constant),
                 (self._constants(low), constant, length),
             ]
             places, gradients = [], []
             for found, begin, end in parts:
                 for number, gradient in enumerate(found):
-                    place = to.at.add(to.at.add(begin, fourth), to.whole(QUAD * number))
-                    places.append((to.at.add(start, place), to.at.icmp_signed("<", place, end)))
+                    place = code.at.add(code.at.add(begin, fourth), code.whole(QUAD * number))
+                    places.append((code.at.add(start, place), code.at.icmp_signed("<", place, end)))
                     gradients.append(gradient)
             self._logits_back(places, gradients, minus)
-        to.sync()
+        code.sync()
 
     def _own_wire(self) -> Value:
-        return self.to.at.and_(self.to.lane, self.to.whole(GROUP - 1))
+        return self.code.at.and_(self.code.lane, self.code.whole(GROUP - 1))
 
     def _own_value(self) -> Value:
-        return self.to.at.lshr(self.to.lane, self.to.whole(GROUP.bit_length() - 1))
+        return self.code.at.lshr(self.code.lane, self.code.whole(GROUP.bit_length() - 1))
 
     def _logits_back(self, places: list[tuple[Value, Value]], gradients: list[Value], minus: Value) -> None:
         """From the gradients of the weights at these places, where they exist; four lanes have those of a wire."""
-        to, weights, wholes, mean = self.to, [], [], self.to.nothing
+        code, weights, wholes, mean = self.code, [], [], self.code.nothing
         for (place, there), gradient in zip(places, gradients, strict=True):
-            weight = to.choose(there, to.load_each(self.place, place), to.nothing)
-            slope = to.rough_log(to.at_least(weight, self.epsilon))  # of w log(max(w, epsilon))
-            steeper = to.add(slope, to.number(1.0))
-            slope = to.choose(to.above(weight, self.epsilon), steeper, slope)
+            weight = code.choose(there, code.load_each(self.place, place), code.nothing)
+            slope = code.rough_log(code.at_least(weight, self.epsilon))  # of w log(max(w, epsilon))
+            steeper = code.add(slope, code.number(1.0))
+            slope = code.choose(code.above(weight, self.epsilon), steeper, slope)
             weights.append(weight)
-            wholes.append(to.fma(minus, slope, gradient))
-            mean = to.fma(weight, wholes[-1], mean)
+            wholes.append(code.fma(minus, slope, gradient))
+            mean = code.fma(weight, wholes[-1], mean)
         for distance in (GROUP, 2 * GROUP):
-            mean = to.add(mean, to.swapped(mean, distance))
+            mean = code.add(mean, code.swapped(mean, distance))
         for (place, there), weight, whole in zip(places, weights, wholes, strict=True):
-            to.store_each(to.mul(weight, to.sub(whole, mean)), self.place, place, there)
+            code.store_each(code.mul(weight, code.sub(whole, mean)), self.place, place, there)
 
     def _products(self, groups: int) -> list[list[Value]]:
         """For every group of eight gathered wires: the sums over m of g[m] value[v, m] for values that may be any
         number. What four numbers are read at once is used several times."""
-        to, shape = self.to, self.shape
-        stride, last = to.whole(shape.gradient_stride), to.whole(len(shape.dense) - 1)
-        rows = [to.at.add(self._own_wire(), to.whole(group * GROUP)) for group in range(groups)]
-        places = [to.at.add(self._own_value(), to.whole(number)) for number in range(0, len(shape.dense), QUAD)]
-        bounded = [to.choose(to.at.icmp_signed("<", place, last), place, last) for place in places]
-        gradients, values = ([to.at.mul(row, stride) for row in own] for own in (rows, bounded))
+        code, shape = self.code, self.shape
+        stride, last = code.whole(shape.gradient_stride), code.whole(len(shape.dense) - 1)
+        rows = [code.at.add(self._own_wire(), code.whole(group * GROUP)) for group in range(groups)]
+        places = [code.at.add(self._own_value(), code.whole(number)) for number in range(0, len(shape.dense), QUAD)]
+        bounded = [code.choose(code.at.icmp_signed("<", place, last), place, last) for place in places]
+        gradients, values = ([code.at.mul(row, stride) for row in own] for own in (rows, bounded))
 
         def four(m: Value, sums: list[Value]) -> list[Value]:
-            here = to.spread(m)
-            loaded = [to.load_quads(self.received, to.at.add(index, here)) for index in gradients]
-            others = [to.load_quads(self.values, to.at.add(index, here)) for index in values]
+            here = code.spread(m)
+            loaded = [code.load_quads(self.received, code.at.add(index, here)) for index in gradients]
+            others = [code.load_quads(self.values, code.at.add(index, here)) for index in values]
             results = []
             for (quad, other), total in zip(product(loaded, others), sums, strict=True):
                 for own, value in zip(quad, other, strict=True):
-                    total = to.fma(own, value, total)
+                    total = code.fma(own, value, total)
                 results.append(total)
             return results
 
-        sums = to.repeat(shape.rows, four, [to.nothing] * (len(rows) * len(places)), step=QUAD)
+        sums = code.repeat(shape.rows, four, [code.nothing] * (len(rows) * len(places)), step=QUAD)
         return [sums[start : start + len(places)] for start in range(0, len(sums), len(places))]
 
     def _truths(self, fourth: Value):
         """The same for truth values, as a function of the gradient's first four numbers."""
-        to, shape = self.to, self.shape
+        code, shape = self.code, self.shape
         count, begin = len(shape.value_rows) - len(shape.dense), len(shape.dense) * shape.gradient_stride
         loaded = []
         for number in range(0, count, QUAD):
-            place = to.at.add(fourth, to.whole(number))
-            place = to.choose(to.at.icmp_signed("<", place, to.whole(count - 1)), place, to.whole(count - 1))
-            loaded.append(to.load_quads(self.values, to.at.add(to.at.mul(place, to.whole(QUAD)), to.whole(begin))))
-        return lambda low: [to.fma(low[1], yes, to.mul(low[0], no)) for no, yes, *_ in loaded]
+            place = code.at.add(fourth, code.whole(number))
+            place = code.choose(code.at.icmp_signed("<", place, code.whole(count - 1)), place, code.whole(count - 1))
+            loaded.append(
+                code.load_quads(self.values, code.at.add(code.at.mul(place, code.whole(QUAD)), code.whole(begin)))
+            )
+        return lambda low: [code.fma(low[1], yes, code.mul(low[0], no)) for no, yes, *_ in loaded]
 
     def _constants(self, low: list[Value]) -> list[Value]:
         """The same for constants."""
-        to, fourth = self.to, self._own_value()
+        code, fourth = self.code, self._own_value()
         numbers = [support for support in self.shape.supports if isinstance(support, int)]
         found = []
         for start in range(0, len(numbers), QUAD):
             first, *others = numbers[start : start + QUAD]
             chosen = low[first]
             for lane, number in enumerate(others, 1):
-                chosen = to.choose(to.at.icmp_signed("==", fourth, to.whole(lane)), low[number], chosen)
+                chosen = code.choose(code.at.icmp_signed("==", fourth, code.whole(lane)), low[number], chosen)
             found.append(chosen)
         return found
