@@ -7,6 +7,7 @@ without harm. That is tested at the three limits of `LIMIT_NAMES`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,21 @@ class StepLimit:
     def __call__(self, n: Any) -> Any:
         """The limit at complexity n, an integer or an array of them."""
         return self.per_item * n + self.constant
+
+    def __str__(self) -> str:
+        """T(n) as people write it: 6, n+4, 2n+4."""
+        if self.per_item == 0:
+            return str(self.constant)
+        return f"{self.per_item if self.per_item > 1 else ''}n" + (f"+{self.constant}" if self.constant else "")
+
+    @classmethod
+    def from_text(cls, text: str) -> StepLimit | None:
+        """The limit that a text like 2n+4 names, or None if it is not a limit."""
+        found = re.fullmatch(r"(?:([0-9]{0,9})n)?(?:(?(1)\+|)([0-9]{1,9}))?", text)
+        if not text or found is None:
+            return None
+        per_item = 0 if found[1] is None else int(found[1] or 1)
+        return cls(per_item, int(found[2] or 0))
 
     def named(self, n: Any, name: str) -> Any:
         """One of the limits of `LIMIT_NAMES` at complexity n, an integer or an array of them."""

@@ -322,7 +322,7 @@ def test_a_task_of_an_installed_package_has_its_name_everywhere(installed, capsy
 def test_packages_that_cannot_be_used_are_named_and_the_rest_is_listed(installed, capsys):
     installed("maxima_two", TEXT, {"maximum": "maxima_two:TASK", "copy": "maxima_two:TASK", "least": "maxima_two:TASK"})
     installed("broken_one", "raise RuntimeError('half done')\n", {"half": "broken_one:TASK"})
-    found, problems = REGISTRY.load_all()
+    found, problems = REGISTRY.load()
     assert [task.name for task in found][-1] == "maximum" and len(found) == 11
     told = "\n".join(problems)
     assert "there is already a task 'copy': give that of the package maxima_two another name" in told

@@ -4,7 +4,7 @@ import pytest
 
 from nram.limits import StepLimit
 from nram.programs.ir import Constant, Operation, Output, Program, ProgramError, Register, Row
-from nram.programs.text import from_text, limit_from_text, limit_to_text
+from nram.programs.text import from_text
 
 EXAMPLE = """\
 nram program 1
@@ -89,13 +89,13 @@ LIMITS = [("6", 0, 6), ("n", 1, 0), ("n+4", 1, 4), ("2n", 2, 0), ("2n+4", 2, 4),
 
 @pytest.mark.parametrize(("text", "per_item", "constant"), LIMITS)
 def test_limits_are_written_as_one_writes_them(text, per_item, constant):
-    assert limit_from_text(text) == StepLimit(per_item, constant)
-    assert limit_to_text(StepLimit(per_item, constant)) == text
+    assert StepLimit.from_text(text) == StepLimit(per_item, constant)
+    assert str(StepLimit(per_item, constant)) == text
 
 
 @pytest.mark.parametrize("text", ["", "+4", "n4", "n+", "n-1", "2*n", "2n + 4", "4n+٣", "1234567890", "nn", "2n+4n"])
 def test_other_words_are_no_limits(text):
-    assert limit_from_text(text) is None
+    assert StepLimit.from_text(text) is None
 
 
 WRONG_LINES = {

@@ -17,7 +17,6 @@ from nram.learning.job import METHODS, LearningJob
 from nram.learning.judgement import Judgement
 from nram.learning.report import to_json, to_text
 from nram.limits import StepLimit
-from nram.programs.text import limit_from_text
 from nram.tasks.example_files import read_examples
 
 
@@ -54,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _limit(text: str) -> StepLimit:
-    limit = limit_from_text(text.replace(" ", ""))
+    limit = StepLimit.from_text(text.replace(" ", ""))
     if limit is None or limit(1) < 1:
         raise argparse.ArgumentTypeError(f"'{text}' is no step limit: write it as 3n+10 or 40")
     return limit

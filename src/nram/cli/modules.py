@@ -1,47 +1,43 @@
-"""`nram modules`: what machines and programs compute with."""
+"""`nram modules`: list the modules, the operations of machines and programs."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import Any
 
-from nram.cli.output import print_json, table
-from nram.extensions.modules import REGISTRY, get_module, source_of
+from nram.cli.output import note, print_json, table
+from nram.extensions.modules import REGISTRY, source_of
 from nram.module_tables import EquationTwo, table_of
 from nram.modules import Module
 
-SHOWN_SIZE = 7  # the M of the values that are shown of a module of one's own
+SHOWN_SIZE = 7  # the M for which the outputs of a user-defined module are shown
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "List the modules: their arguments and what they give. Those of installed packages are among them; "
-        "a file with a module of one's own (.py) is checked and shown."
+        "List the modules of nram and of installed packages: their arguments and what they compute. "
+        "Check and show the module that a Python file defines."
     )
     parser.add_argument("modules", nargs="*", metavar="MODULE", help="only these, by name or file (default: all)")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    modules, problems = [get_module(name) for name in arguments.modules], []
-    if not arguments.modules:
-        modules, problems = REGISTRY.load_all()
+    modules, problems = REGISTRY.load(arguments.modules)
     for problem in problems:
-        print(f"nram modules: {problem}", file=sys.stderr)
-    status = 1 if problems else 0
+        note(f"nram modules: {problem}")
     if arguments.json:
-        print_json([_as_json(module) for module in modules])
-        return status
-    rows = [["module", "arguments", "what it gives"]]
-    rows += [[module.name, ", ".join(module.arguments), module.meaning or "(not told)"] for module in modules]
+        print_json([_to_json(module) for module in modules])
+        return 1 if problems else 0
+    rows = [["module", "arguments", "output"]]
+    rows += [[module.name, ", ".join(module.arguments), module.meaning or "(not described)"] for module in modules]
     print(table(rows))
     for module in modules:
         if not module.built_in:
             print(f"\n{_in_words(module)}")
-    return status
+    return 1 if problems else 0
 
 
-def _as_json(module: Module) -> dict[str, Any]:
+def _to_json(module: Module) -> dict[str, Any]:
     value = {
         "name": module.name,
         "arguments": list(module.arguments),
@@ -55,8 +51,7 @@ def _as_json(module: Module) -> dict[str, Any]:
 
 
 def _in_words(module: Module) -> str:
-    """What a module of one's own gives for one M, and what of the optional parts it has."""
-
+    """The outputs of a user-defined module for one M, and which optional parts it has."""
     values = table_of(module, SHOWN_SIZE).tolist()
     lines = [f"{module.name}, {source_of(module)}: checked"]
     if module.arity == 2:
@@ -67,13 +62,9 @@ def _in_words(module: Module) -> str:
         lines.append(f"  for M = {SHOWN_SIZE}, {module.arguments[0]} from 0 up: {' '.join(map(str, values))}")
     else:
         lines.append(f"  for M = {SHOWN_SIZE}: {values}")
-    lines.append("  fuzzy: a form of its own" if _has_fuzzy(module) else "  fuzzy: by equation 2, from all arguments")
-    lines.append(
-        "  emit: machine code, C and proofs work"
-        if module.emits
-        else "  without emit: programs run in the interpreter, and there is no machine code, C or proof of them"
-    )
-    return "\n".join(lines)
+    fuzzy = "defined by the module" if _has_fuzzy(module) else "by equation 2, from all arguments"
+    emit = "machine code, C and proofs work" if module.emits else "none: only the interpreter runs it"
+    return "\n".join([*lines, f"  fuzzy: {fuzzy}", f"  emit: {emit}"])
 
 
 def _has_fuzzy(module: Module) -> bool:

@@ -9,7 +9,6 @@ from nram.errors import UsageError
 from nram.extensions.modules import files_of, get_module
 from nram.programs.ir import Program
 from nram.programs.library import load_program
-from nram.programs.text import limit_to_text
 
 
 def add_program(parser: argparse.ArgumentParser, more: str = "") -> None:
@@ -55,7 +54,7 @@ def require_limit(program: Program, max_steps: int | None) -> None:
 
 def limit_in_words(program: Program) -> str:
     """'T(n) = 2n+4', or nothing if the program has no limit."""
-    return "" if program.limit is None else f"T(n) = {limit_to_text(program.limit)}"
+    return "" if program.limit is None else f"T(n) = {program.limit}"
 
 
 def module_options(program: Program) -> str:

@@ -1,4 +1,4 @@
-"""`nram sample`: instances of a task, with their answers."""
+"""`nram sample`: draw instances of a task, with their answers."""
 
 import argparse
 
@@ -8,16 +8,18 @@ from nram.extensions import get_task
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Draw instances of a task: input memory and expected output."
+    parser.description = "Draw random instances of a task. Show their input memory and the expected output."
     parser.add_argument(
-        "task", metavar="TASK", help="a name that 'nram tasks' lists, or a file (.py) with a task of one's own"
+        "task", metavar="TASK", help="a name that 'nram tasks' lists, or the file (.py) of a user-defined task"
     )
     parser.add_argument(
-        "--complexity", type=positive, metavar="N", help="default: the task's smallest or 5, the larger"
+        "--complexity", type=positive, metavar="N", help="default: 5, or the task's smallest if that is larger"
     )
-    parser.add_argument("--count", type=natural, default=1, metavar="K", help="default: 1")
-    parser.add_argument("--seed", type=natural, default=0, metavar="S", help="default: 0")
-    parser.add_argument("--memory-size", type=positive, metavar="M", help="default: the least that N needs")
+    parser.add_argument("--count", type=natural, default=1, metavar="K", help="number of instances (default: 1)")
+    parser.add_argument("--seed", type=natural, default=0, metavar="S", help="seed of the instances (default: 0)")
+    parser.add_argument(
+        "--memory-size", type=positive, metavar="M", help="memory cells (default: the least that N needs)"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

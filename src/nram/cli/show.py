@@ -13,7 +13,7 @@ from nram.extensions import get_task, task_names
 from nram.programs.files import to_json
 from nram.programs.ir import Evidence, Program
 from nram.programs.simplify import size_of
-from nram.programs.text import limit_to_text, table_to_text, to_text
+from nram.programs.text import table_to_text, to_text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,7 +55,7 @@ def card(program: Program) -> str:
     facts = [("task", _task_in_words(program.task)), ("origin", program.origin)]
     if program.limit is not None:
         needed = ", and it must be stopped there" if program.needs_limit else ""
-        facts.append(("limit", f"T(n) = {limit_to_text(program.limit)} steps{needed}"))
+        facts.append(("limit", f"T(n) = {program.limit} steps{needed}"))
     facts.append(("size", str(size_of(program))))
     facts += [(f"made {key}", value) for key, value in program.made]
     if not program.verified:

@@ -1,76 +1,55 @@
-"""`nram tasks`: what can be learned."""
+"""`nram tasks`: list the tasks."""
 
 from __future__ import annotations
 
 import argparse
-import sys
+from dataclasses import asdict
+from typing import Any
 
-from nram.cli.output import print_json, table
-from nram.extensions.tasks import REGISTRY, get_task
+from nram.cli.output import note, print_json, table
+from nram.extensions.tasks import REGISTRY
 from nram.tasks import Task
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "List the tasks: what each asks for and how its memory is laid out. Those of installed packages "
-        "are among them; a file with a task of one's own (.py) is checked and shown."
+        "List the tasks of nram and of installed packages: what each asks for, and the layout of its memory. "
+        "Check and show the task that a Python file defines."
     )
     parser.add_argument("tasks", nargs="*", metavar="TASK", help="only these, by name or file (default: all by name)")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    tasks, problems = [get_task(name) for name in arguments.tasks], []
-    if not arguments.tasks:
-        tasks, problems = REGISTRY.load_all()
+    tasks, problems = REGISTRY.load(arguments.tasks)
     for problem in problems:
-        print(f"nram tasks: {problem}", file=sys.stderr)
-    status = 1 if problems else 0
+        note(f"nram tasks: {problem}")
     if arguments.json:
-        print_json(
-            [
-                {
-                    "name": task.name,
-                    "summary": task.summary,
-                    "layout": task.layout,
-                    "min_complexity": task.min_complexity,
-                    "trained_up_to": task.trained_up_to,
-                    "step_limit": {
-                        "per_item": task.step_limit.per_item,
-                        "constant": task.step_limit.constant,
-                    },
-                    "least_memory": task.least_memory(task.trained_up_to),
-                }
-                for task in tasks
-            ]
-        )
-        return status
+        print_json([_to_json(task) for task in tasks])
+        return 1 if problems else 0
     rows = [["task", "n", "T(n)", "what is asked for"]]
     for task in tasks:
-        limit = task.step_limit
-        steps = f"{limit.per_item}n+{limit.constant}" if limit.per_item > 1 else f"n+{limit.constant}"
-        rows.append(
-            [
-                task.name,
-                f"{task.min_complexity}..{task.trained_up_to}",
-                steps if limit.per_item else str(limit.constant),
-                task.summary,
-            ]
-        )
+        rows.append([task.name, f"{task.min_complexity}..{task.trained_up_to}", str(task.step_limit), task.summary])
     print(table(rows))
-    if arguments.tasks:
-        print()
-        for task in tasks:
-            print(f"{task.name}: {task.layout}")
-            print(f"  {_parts_in_words(task)}")
-        return status
-    print("\nn: complexities of training; T(n): default step limit. --json also gives the memory layouts.")
-    return status
+    print()
+    for task in tasks if arguments.tasks else ():
+        print(f"{task.name}: {task.layout}\n  {_parts_in_words(task)}")
+    if not arguments.tasks:
+        print("n: complexities of training; T(n): default step limit. --json also gives the memory layouts.")
+    return 1 if problems else 0
+
+
+def _to_json(task: Task) -> dict[str, Any]:
+    value = {name: getattr(task, name) for name in ("name", "summary", "layout", "min_complexity", "trained_up_to")}
+    return value | {
+        "step_limit": asdict(task.step_limit),
+        "least_memory": task.least_memory(task.trained_up_to),
+    }
 
 
 def _parts_in_words(task: Task) -> str:
-    """What of the optional parts a task has, and what follows from it."""
+    """Which optional parts a task has, and what they make possible."""
     parts = (
-        ("legal_inputs", task.legal_inputs, "small sizes can be verified by all their inputs"),
+        ("legal_inputs", task.legal_inputs, "verification can run all inputs of small sizes"),
         ("symbolic", task.symbolic, "programs can be proven for all values at once"),
         ("sample_traced", task.sample_traced, "training draws its batches in compiled code"),
     )

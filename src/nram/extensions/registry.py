@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from difflib import get_close_matches
 from functools import cached_property
 from importlib.metadata import EntryPoint
@@ -98,8 +98,10 @@ class Registry(Generic[Item]):
             self.from_packages[name] = self.accept(found, shown, file)
         return self.from_packages[name]
 
-    def load_all(self) -> tuple[list[Item], list[str]]:
-        """All that have a name, and what is wrong with those of installed packages that cannot be used."""
+    def load(self, names: Sequence[str] = ()) -> tuple[list[Item], list[str]]:
+        """Those of these names and files, or all that have a name, and the problems of those that cannot be used."""
+        if names:
+            return [self.get(name) for name in names], []
         problems = []
         for name in self.entry_points:
             try:

@@ -24,7 +24,6 @@ from nram.limits import StepLimit
 from nram.pictures.circuits import MAX_OPERATIONS, MAX_ROWS, program_svg
 from nram.programs.card import card
 from nram.programs.files import read_program, save_program
-from nram.programs.text import limit_to_text
 from nram.tasks.example_files import STEPS_IN_WORDS, ExampleFile
 
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ class LearningJob:
 
     @property
     def steps_in_words(self) -> str:
-        return STEPS_IN_WORDS if self.steps is None else limit_to_text(self.steps)
+        return STEPS_IN_WORDS if self.steps is None else str(self.steps)
 
     def run(self, callbacks: LearningCallbacks | None = None, stopping: Callable[[], bool] = lambda: False) -> Learned:
         """Search, then train, until a program is exact on every example; the best is kept in any case."""

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 
 from nram.errors import NramError, UsageError
 from nram.files import write_atomically
+from nram.limits import StepLimit
 from nram.programs import ir
 from nram.programs.check import Enough, Reader
 from nram.programs.ir import Constant, Evidence, Operation, Output, Program, ProgramError, Register, Row, Value, shown
-from nram.programs.text import from_text, is_text_form, limit_from_text, limit_to_text, to_text, value_to_text
+from nram.programs.text import from_text, is_text_form, to_text, value_to_text
 
 VERSION = 1
 MAX_BYTES = 1 << 26
@@ -81,7 +82,7 @@ def to_json(program: Program) -> dict[str, Any]:
         "name": program.name,
         "task": program.task,
         "origin": program.origin,
-        "limit": None if program.limit is None else limit_to_text(program.limit),
+        "limit": None if program.limit is None else str(program.limit),
         "needs_limit": program.needs_limit,
         "made": dict(program.made),
         "verified": [record_to_json(evidence) for evidence in program.verified],
@@ -195,7 +196,7 @@ class _Reader(Reader):
         found = self.members(value, PROGRAM, "")
         parts = {key: found[key] for key in ("name", "task", "origin", "needs_limit")}
         if found["limit"] is not None:
-            parts["limit"] = limit_from_text(found["limit"])
+            parts["limit"] = StepLimit.from_text(found["limit"])
             if parts["limit"] is None:
                 self.wrong(f"'limit' is {shown(found['limit'])}: it should be like '6', 'n+4' or '2n+4'")
                 parts["needs_limit"] = False

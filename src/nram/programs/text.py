@@ -47,7 +47,7 @@ def to_text(program: Program) -> str:
         lines.append(f"task: {program.task}")
     lines.append(f"origin: {program.origin}")
     if program.limit is not None:
-        lines.append(f"limit: {limit_to_text(program.limit)}" + (", needed" if program.needs_limit else ""))
+        lines.append(f"limit: {program.limit}" + (", needed" if program.needs_limit else ""))
     lines += [f"made {key}: {value}" for key, value in program.made]
     lines += [f"verified: {_evidence_to_text(evidence)}" for evidence in program.verified]
     lines.append(f"registers: {' '.join(program.registers)}")
@@ -92,22 +92,6 @@ def operation_to_text(program: Program, operation: Operation) -> str:
 
 def value_to_text(program: Program, value: Value) -> str:
     return value.resolve(program.registers.__getitem__, lambda index: f"o{index + 1}", str)
-
-
-def limit_to_text(limit: StepLimit) -> str:
-    """T(n) as people write it: 6, n+4, 2n+4."""
-    if limit.per_item == 0:
-        return str(limit.constant)
-    return f"{limit.per_item if limit.per_item > 1 else ''}n" + (f"+{limit.constant}" if limit.constant else "")
-
-
-def limit_from_text(text: str) -> StepLimit | None:
-    """The limit that a text names, or None if it is not a limit."""
-    found = re.fullmatch(r"(?:([0-9]{0,9})n)?(?:(?(1)\+|)([0-9]{1,9}))?", text)
-    if not text or found is None:
-        return None
-    per_item = 0 if found[1] is None else int(found[1] or 1)
-    return StepLimit(per_item, int(found[2] or 0))
 
 
 def _evidence_to_text(evidence: Evidence) -> str:
@@ -385,7 +369,7 @@ class _Parser(Reader):
         if "limit" not in self.header:
             return None, False
         words, comma, rest = (part.strip() for part in self.header["limit"].partition(","))
-        limit, needed = limit_from_text(words), rest == "needed"
+        limit, needed = StepLimit.from_text(words), rest == "needed"
         if limit is None or (comma and not needed):
             self.wrong(
                 f"limit: '{self.header['limit']:.40}' should be like '6', 'n+4' or '2n+4', with ', needed' "

@@ -8,7 +8,6 @@ from typing import Any
 
 from nram.limits import LIMIT_NAMES
 from nram.programs.ir import ORIGINS, Origin
-from nram.programs.text import limit_to_text
 from nram.reproduction.examining import BEYOND, Examined, Pair, Plan, Row
 from nram.reproduction.measuring import Beyond, Measure
 from nram.reproduction.paper import NOTES, SOURCE, TABLE
@@ -65,7 +64,7 @@ def _examined_to_json(examined: Examined) -> dict[str, Any]:
     return {
         "source": model.source,
         "made": model.made,
-        "step_limit": limit_to_text(model.limit),
+        "step_limit": str(model.limit),
         "missing": model.missing or None,
         "trained_up_to": model.trained_up_to if model.origin == "trained" else None,
         "at_trained_complexity": _pair_to_json(examined.trained),
@@ -261,7 +260,7 @@ def detail_cells(table: Reproduction) -> list[list[str]]:
     rows = [["model", "T(n)", "run as", "n", "instances", *LIMIT_NAMES]]
     for row in table.rows:
         for one in row.examined:
-            head = [one.model.source, limit_to_text(one.model.limit)]
+            head = [one.model.source, str(one.model.limit)]
             for pair, sign in ((one.trained, "<="), (one.far, "=")):
                 for measure, words in ((pair.soft, "network"), (pair.hard, "program")):
                     if measure is not None:

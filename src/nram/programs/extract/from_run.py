@@ -18,7 +18,6 @@ from nram.programs.extract.table import extract_table
 from nram.programs.ir import Program
 from nram.programs.simplify import Size, simplify, size_of
 from nram.programs.simplify.specialise import specialise
-from nram.programs.text import limit_to_text
 from nram.runtime import find_devices
 from nram.tasks.base import Task
 from nram.training.config import MachineConfig, TrainConfig
@@ -86,7 +85,7 @@ def training_details(config: TrainConfig) -> list[Entry]:
             f"{machine.controller}, {machine.hidden} hidden units, {machine.registers} registers, "
             f"{len(machine.modules)} modules x {machine.repeats}",
         ),
-        ("trained", f"n up to {largest}, T(n) = {limit_to_text(limit)} and up to {slack} steps more"),
+        ("trained", f"n up to {largest}, T(n) = {limit} and up to {slack} steps more"),
     ]
 
 

@@ -13,7 +13,7 @@ from nram.errors import UsageError
 from nram.modules import MODULES
 from nram.programs.ir import Program, Register, Row, Value, describe
 from nram.programs.memory import LARGEST_SIZE, LEAST_SIZE
-from nram.programs.text import limit_to_text, operation_to_text
+from nram.programs.text import operation_to_text
 
 RESERVED = """
 auto break case char const continue default do double else enum extern float for goto if inline int long register
@@ -113,7 +113,7 @@ def _title(program: Program) -> str:
         f"({_in_comment(about)}origin {program.origin}, {program.fingerprint})."
     ]
     if program.needs_limit and program.limit is not None:
-        lines.append(f" * It is right only if it is stopped after T(n) = {limit_to_text(program.limit)} steps.")
+        lines.append(f" * It is right only if it is stopped after T(n) = {program.limit} steps.")
     return "\n".join(lines) + " */"
 
 

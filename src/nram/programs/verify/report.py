@@ -9,7 +9,6 @@ from typing import Any, Literal
 from nram.limits import StepLimit
 from nram.programs.files import record_to_json
 from nram.programs.ir import Evidence, Program
-from nram.programs.text import limit_to_text
 from nram.programs.verify.counterexample import MANY_CELLS, Counterexample
 from nram.programs.verify.findings import Finding, Skipped
 from nram.tasks.base import Task
@@ -94,7 +93,7 @@ class Report:
             "program": self.program.name,
             "fingerprint": self.program.fingerprint,
             "task": self.task.name,
-            "limit": limit_to_text(self.limit),
+            "limit": str(self.limit),
             "verdict": self.verdict,
             "right": self.right,
             "findings": [
@@ -117,7 +116,7 @@ class Report:
 
     def to_text(self, called: str | None = None, width: int | None = 120) -> str:
         """The report for people. `called` is how the program is named on the command line."""
-        parts = [f"{self.program.name} on the task {self.task.name}, T(n) = {limit_to_text(self.limit)}", ""]
+        parts = [f"{self.program.name} on the task {self.task.name}, T(n) = {self.limit}", ""]
         parts += [self.verdict.upper().replace("T(N)", "T(n)") + self._remark(), ""]
         proven = [finding for finding in self.findings if finding.proven]
         tested = [finding for finding in self.findings if not finding.proven]
