@@ -13,7 +13,7 @@ from support.emulated_gpu import build_emulated_kernel, emulated_shape
 from support.xla_frame import OTHER_QUESTIONS, answer_of, guarded_call, handler
 
 from nram.extensions import select_modules
-from nram.llvm import POINTER, VOID, loaded, object_code
+from nram.llvm import PACKAGE, POINTER, VOID, loaded, object_code
 from nram.machine.kernels.common import call_frame
 from nram.machine.kernels.common.choice import Kernel, choose_kernel, compiled_kernel
 from nram.machine.kernels.common.specification import NoKernel, Specification, specify
@@ -166,3 +166,10 @@ def test_there_is_no_kernel_for_user_defined_modules():
     for module in (twice, replace(inc, fuzzy=lambda xp, size, a: a)):
         with pytest.raises(NoKernel, match=f"module {module.name}"):
             specify(Wiring(2, (module,)), **SETTINGS)
+
+
+@pytest.mark.parametrize(("package", "others"), [("cpu", ("gpu",)), ("gpu", ("cpu",)), ("common", ("cpu", "gpu"))])
+def test_the_kernels_do_not_know_each_other(package, others):
+    for path in (PACKAGE / "machine" / "kernels" / package).glob("*.py"):
+        if path.name != "choice.py":
+            assert not [other for other in others if f"nram.machine.kernels.{other}" in path.read_text()], path

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from support.kernel_cases import backend_or_skip
 
 from nram.machine.kernels.common.choice import PLAIN
 from nram.training.config import MachineConfig, StageConfig, TrainConfig
@@ -21,10 +22,18 @@ def trained(training, start: Population | None = None):
     return jax.tree.map(np.asarray, (population.members, report))
 
 
+@pytest.fixture(scope="module", params=["cpu", "gpu"])
+def device(request):
+    """A device that has a kernel; JAX works on it."""
+    first, *_ = jax.devices(backend_or_skip(request.param).platform)
+    with jax.default_device(first):
+        yield first
+
+
 @pytest.fixture(scope="module")
-def training():
-    """On one device, by what is chosen there."""
-    return compile_training(CONFIG, STAGE, jax.devices()[:1])
+def training(device):
+    """On one device, by the kernel that is chosen there."""
+    return compile_training(CONFIG, STAGE, [device])
 
 
 @pytest.fixture(scope="module")
@@ -32,13 +41,13 @@ def fast(training):
     return trained(training)
 
 
-def test_there_is_a_kernel_for_this_processor():
-    assert kernel_of(CONFIG, STAGE, jax.devices()).shape is not None
+def test_there_is_a_kernel_for_this_processor(device):
+    assert kernel_of(CONFIG, STAGE, [device]).shape is not None
 
 
-def test_members_learn_what_they_learn_by_the_plain_path(fast):
+def test_members_learn_what_they_learn_by_the_plain_path(fast, device):
     (members, report) = fast
-    plain_members, plain_report = trained(compile_training(CONFIG, STAGE, jax.devices()[:1], PLAIN))
+    plain_members, plain_report = trained(compile_training(CONFIG, STAGE, [device], PLAIN))
     np.testing.assert_allclose(report.loss, plain_report.loss, rtol=1e-4)
     np.testing.assert_array_equal(report.error, plain_report.error)
     np.testing.assert_array_equal(report.exact, plain_report.exact)
@@ -49,11 +58,13 @@ def test_members_learn_what_they_learn_by_the_plain_path(fast):
         assert np.max(np.abs(new - plain)) < 0.02 * np.max(np.abs(plain - np.asarray(old)))
 
 
-def test_two_devices_give_the_same_bits_as_one(fast):
-    assert len(jax.devices()) == 2
-    both = trained(compile_training(CONFIG, STAGE, jax.devices()))
-    for one, two in zip(jax.tree.leaves(fast), jax.tree.leaves(both), strict=True):
-        np.testing.assert_array_equal(one, two)
+def test_two_devices_give_the_same_bits_as_one():
+    devices = jax.devices("cpu")
+    assert len(devices) == 2
+    with jax.default_device(devices[0]):
+        one, two = (trained(compile_training(CONFIG, STAGE, devices[:count])) for count in (1, 2))
+    for left, right in zip(jax.tree.leaves(one), jax.tree.leaves(two), strict=True):
+        np.testing.assert_array_equal(left, right)
 
 
 def test_an_update_that_is_not_finite_leaves_the_member_as_it_was(training):
