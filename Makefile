@@ -39,7 +39,7 @@ coverage: setup
 
 # The documentation as a site with search, in site/.
 docs: setup
-	$(BIN)/python -m mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 lint: setup
 	$(BIN)/ruff check .
