@@ -33,7 +33,7 @@ from nram.extensions import get_task
 from nram.search.chains import anneal, blocks_of, random_table, shape_of
 from nram.search.instances import Pool, task_pool
 from nram.search.kernel import Annealing, Blocks
-from nram.search.schedule import BY_LENGTH, BY_STEPS, Manner
+from nram.search.schedule import BY_LENGTH, BY_STEPS, Strategy
 from nram.search.structure import Structure
 
 OPTIONS = ("-O3", "-march=native", "-ffp-contract=off")  # a fused multiplication would round differently
@@ -50,7 +50,7 @@ AGREEMENT = (
     ("walkbst", Structure(3, 2, states=2), 0.01, 7),
     ("increment", Structure(5, 2, states=2), 0.0, 16),
 )
-# What is timed: chains in the manner that finds these programs.
+# What is timed: chains in the strategy that finds these programs.
 SPEED = (
     ("copy", Structure(3), BY_STEPS),
     ("permutation", Structure(3, 2), BY_LENGTH),
@@ -101,7 +101,7 @@ class Job:
     """At the start; not changed."""
     seed: int
     budget: int
-    manner: Manner
+    strategy: Strategy
     must_fit: bool = False
 
     def fresh(self) -> tuple[np.ndarray, Blocks]:
@@ -122,9 +122,9 @@ class Timed(NamedTuple):
 
 def with_llvm(job: Job) -> Timed:
     genes, blocks = job.fresh()
-    manner = job.manner
+    strategy = job.strategy
     settings = Annealing(
-        job.seed, job.budget, manner.hot, manner.cold, manner.length_cost, manner.at_first, job.must_fit
+        job.seed, job.budget, strategy.hot, strategy.cold, strategy.length_cost, strategy.at_first, job.must_fit
     )
     began = time.process_time()
     end = anneal(job.structure, genes, blocks, len(job.pool), settings)
@@ -179,10 +179,10 @@ class WithC:
             ctypes.c_void_p(genes.ctypes.data),
             ctypes.byref(instances),
             ctypes.c_int64(job.budget),
-            ctypes.c_double(job.manner.hot),
-            ctypes.c_double(job.manner.cold),
-            ctypes.c_double(job.manner.length_cost),
-            ctypes.c_int64(job.manner.at_first),
+            ctypes.c_double(job.strategy.hot),
+            ctypes.c_double(job.strategy.cold),
+            ctypes.c_double(job.strategy.length_cost),
+            ctypes.c_int64(job.strategy.at_first),
             ctypes.c_int64(job.must_fit),
             ctypes.c_void_p(watch.ctypes.data),
             ctypes.byref(result),
@@ -218,25 +218,25 @@ def with_c() -> Iterator[WithC]:
 # ---- measuring
 
 
-def job_for(task: str, structure: Structure, manner: Manner, seed: int, budget: int) -> Job:
+def job_for(task: str, structure: Structure, strategy: Strategy, seed: int, budget: int) -> Job:
     pool, rng = task_pool(get_task(task), 0), Random(seed)
-    order = pool.shortest_first(rng) if manner.small_first else rng.sample(range(len(pool)), len(pool))
-    return Job(structure, pool, tuple(order), random_table(structure, seed), seed, budget, manner)
+    order = pool.shortest_first(rng) if strategy.small_first else rng.sample(range(len(pool)), len(pool))
+    return Job(structure, pool, tuple(order), random_table(structure, seed), seed, budget, strategy)
 
 
 def check_agreement(c: WithC, seeds: int, budget: int) -> int:
     """Run chains in both; the number of those that were equal, or an end with the first that was not."""
     equal = 0
     for task, structure, length_cost, at_first in AGREEMENT:
-        manner = BY_LENGTH._replace(length_cost=length_cost, at_first=at_first)
+        strategy = BY_LENGTH._replace(length_cost=length_cost, at_first=at_first)
         for seed in range(1, seeds + 1):
-            job = job_for(task, structure, manner, seed, budget)
+            job = job_for(task, structure, strategy, seed, budget)
             ending = _same(c, job, f"{task}, {structure}, seed {seed}")
             equal += 1
             if ending.fits:
                 found = np.frombuffer(ending.genes, np.int16).reshape(job.genes.shape)
                 shorten = replace(
-                    job, genes=found, manner=manner._replace(length_cost=0.02), must_fit=True, budget=budget // 4
+                    job, genes=found, strategy=strategy._replace(length_cost=0.02), must_fit=True, budget=budget // 4
                 )
                 _same(c, shorten, f"{task}, {structure}, seed {seed}, shortening")
                 equal += 1
@@ -255,11 +255,11 @@ def _same(c: WithC, job: Job, what: str) -> Ending:
 
 
 def measure_speed(
-    c: WithC, task: str, structure: Structure, manner: Manner, chains: int, budget: int, repeats: int
+    c: WithC, task: str, structure: Structure, strategy: Strategy, chains: int, budget: int, repeats: int
 ) -> dict[str, Any]:
     """Both on the same chains, in turns; the medians of what all chains took."""
     calls: dict[str, Callable[[Job], Timed]] = {"llvm": with_llvm, "c": c}
-    jobs = [job_for(task, structure, manner, seed, budget) for seed in range(1, chains + 1)]
+    jobs = [job_for(task, structure, strategy, seed, budget) for seed in range(1, chains + 1)]
     seconds: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(repeats):
         for name in seconds:

@@ -22,6 +22,7 @@ from nram.learning.job import Method as LearningMethod
 from nram.modules import Module
 from nram.programs.ir import Program
 from nram.search.job import SearchJob, Space
+from nram.search.state import Outcome
 from nram.tasks.base import Instance, Task
 from nram.tasks.example_files import read_examples
 from nram.training.callbacks import Report as TrainingReport
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from nram.programs.extract.from_run import Form as ExtractedForm
     from nram.programs.native.aot import Files
     from nram.programs.native.aot import Form as CompiledForm
-    from nram.search.engine import Outcome
 
 PathLike: TypeAlias = str | os.PathLike[str]
 Example: TypeAlias = Instance | Mapping[str, Any] | tuple[Iterable[int], Iterable[int]]

@@ -17,10 +17,10 @@ from nram.programs.interpret import interpret
 from nram.search import engine
 from nram.search.callbacks import SearchCallbacks
 from nram.search.counterexamples import find_counterexamples
-from nram.search.engine import Search, SearchState
+from nram.search.engine import Search
 from nram.search.instances import Pool, task_pool
-from nram.search.schedule import STRUCTURES, begins_anew, round_of_chains
-from nram.search.state import Question, load_state, save_state
+from nram.search.schedule import STRUCTURES, forgets_tables, round_of_chains
+from nram.search.state import Question, SearchState, load_state, save_state
 from nram.search.structure import Structure
 from nram.tasks.base import Instance
 from nram.tasks.example_files import read_examples
@@ -138,7 +138,7 @@ def test_a_saved_table_that_is_none_is_refused(tmp_path: Path):
     state = SearchState(best_cost=1.0, best_genes=np.full((4, Structure(2).width), 3000, np.int16))
     question = Question("access", 0, (Structure(2),))
     save_state(tmp_path / "saved", question, replace(state, best_structure=Structure(2)))
-    with pytest.raises(NramError, match="none of R2 x1"):
+    with pytest.raises(NramError, match="does not fit R2 x1"):
         load_state(tmp_path / "saved", question)
 
 
@@ -149,9 +149,9 @@ def test_out_of_time_the_best_so_far_is_kept():
 
 
 def test_what_chains_leave_is_used_by_the_next_two_rounds_and_then_forgotten():
-    going_on = [any(chain.manner.goes_on for chain in round_of_chains(n, 0, STRUCTURES)) for n in range(12)]
+    going_on = [any(chain.strategy.goes_on for chain in round_of_chains(n, 0, STRUCTURES)) for n in range(12)]
     assert going_on == [False] * 4 + [True, True, False, True, True, False, True, True]
-    assert [begins_anew(n) for n in range(3, 10)] == [True, False, False, True, False, False, True]
+    assert [forgets_tables(n) for n in range(3, 10)] == [True, False, False, True, False, False, True]
 
 
 def test_every_structure_gets_its_share_and_chains_grow():

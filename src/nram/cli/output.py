@@ -6,7 +6,7 @@ import json
 import shutil
 import sys
 import time
-from typing import Any
+from typing import Any, Self
 
 
 def print_json(value: Any) -> None:
@@ -56,7 +56,7 @@ class ProgressLine:
         self.pause = pause
         self.last = float("-inf")
 
-    def __enter__(self) -> ProgressLine:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception) -> None:
@@ -65,7 +65,8 @@ class ProgressLine:
     def show(self, text: str, always: bool = False) -> None:
         """Show the text. In a pipe it is dropped if the last line is recent, unless `always`."""
         if self.live:
-            print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+            width = shutil.get_terminal_size().columns - 1  # a longer line would not be overwritten
+            print(f"\r\033[K{text[:width]}", end="", file=sys.stderr, flush=True)
         elif always or time.monotonic() - self.last >= self.pause:
             self.last = time.monotonic()
             note(text)

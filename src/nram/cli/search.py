@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shlex
-import sys
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from nram.cli.arguments import natural, positive
 from nram.cli.interruption import interruptible
-from nram.cli.output import print_json
+from nram.cli.output import ProgressLine, note, print_json
 from nram.cli.program_argument import add_modules, load_modules, module_options
 from nram.errors import UsageError
 from nram.extensions.modules import split_names
 from nram.limits import wrong_cells
-from nram.programs.execute import execute
 from nram.programs.files import save_program, to_json
 from nram.programs.ir import Program
 from nram.programs.library import load_program
@@ -24,10 +22,7 @@ from nram.programs.text import table_to_text
 from nram.programs.verify import verify
 from nram.search.callbacks import Best, Report, SearchCallbacks
 from nram.search.job import SearchJob, Space
-from nram.tasks.base import Task
-
-if TYPE_CHECKING:
-    from nram.search.engine import Outcome
+from nram.search.state import Outcome
 
 PLAIN_SECONDS = 5  # between two lines in a pipe
 
@@ -59,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--modules",
         metavar="NAMES",
-        help="of a row in this order, as READ,INC,halve.py,WRITE, with files of one's own; 'all' stands for the "
+        help="of a row in this order, as READ,INC,halve.py,WRITE, with files of your own; 'all' stands for the "
         "paper's fourteen (default: all)",
     )
     parser.add_argument("--from", dest="start", metavar="PROGRAM", help="repair: begin at this program, stay near it")
@@ -98,45 +93,35 @@ def run(arguments: argparse.Namespace) -> int:
         )
     program = outcome.program or outcome.best
     if program is None:
-        print("nram search: stopped before there was anything to keep", file=sys.stderr)
+        note("nram search: stopped before there was anything to keep")
         return 1
     save_program(program, out)
     if outcome.program is not None:
-        return _found(arguments, program, job.task, outcome, out)
+        return _found(arguments, program, job, outcome, out)
     return _not_found(arguments, program, job, outcome, out)
 
 
-# ---- how it ends
+# ---- the result
 
 
-def _found(arguments, program: Program, task: Task | None, outcome: Outcome, out: Path) -> int:
+def _found(arguments: argparse.Namespace, program: Program, job: SearchJob, outcome: Outcome, out: Path) -> int:
     report = None
-    if task is not None and arguments.verify_budget > 0:
-        print("verifying", file=sys.stderr, flush=True)
-        report = verify(program, task, budget=arguments.verify_budget)
+    if job.task is not None and arguments.verify_budget > 0:
+        note("verifying")
+        report = verify(program, job.task, budget=arguments.verify_budget)
         program = report.recorded()
         save_program(program, out)
     right = report is None or report.right
     if arguments.json:
-        print_json(
-            {
-                "found": True,
-                "right": right,
-                "out": str(out),
-                "seconds": outcome.seconds,
-                "candidates": outcome.state.candidates,
-                "chains": outcome.state.chains,
-                "structure": str(outcome.structure),
-                "program": to_json(program),
-                "verification": report and report.to_json(),
-            }
-        )
+        value = _as_json(program, outcome, out)
+        value |= {"right": right, "structure": str(outcome.structure), "verification": report and report.to_json()}
+        print_json(value)
         return 0 if right else 1
     print(f"found after {outcome.seconds:.1f} s, {outcome.state.candidates:,} candidates, {outcome.structure}:\n")
     print(table_to_text(program))
     if report is not None:
         print(report.to_text(str(out)))
-    elif task is None:
+    elif job.task is None:
         print("It fits every example. Whether it does more than that, only more examples can tell.")
     print(out)
     if options := module_options(program):
@@ -144,93 +129,70 @@ def _found(arguments, program: Program, task: Task | None, outcome: Outcome, out
     return 0 if right else 1
 
 
-def _not_found(arguments, program: Program, job: SearchJob, outcome: Outcome, out: Path) -> int:
-    pool = job.pool.joined(outcome.state.counterexamples)
-    wrong = []
-    for instance in pool.instances:
-        result = execute(program, instance.input, instance.steps)
-        if not result.halted or wrong_cells(result.memory, instance):
-            wrong.append((instance, result))
+def _not_found(arguments: argparse.Namespace, program: Program, job: SearchJob, outcome: Outcome, out: Path) -> int:
+    failures = job.failures(program, outcome.state)
+    instances = len(job.pool) + len(outcome.state.counterexamples)
     if arguments.json:
-        print_json(
-            {
-                "found": False,
-                "out": str(out),
-                "seconds": outcome.seconds,
-                "candidates": outcome.state.candidates,
-                "chains": outcome.state.chains,
-                "wrong": len(wrong),
-                "instances": len(pool),
-                "program": to_json(program),
-            }
-        )
+        print_json(_as_json(program, outcome, out) | {"wrong": len(failures), "instances": instances})
         return 1
     print(table_to_text(program))
     print(
         f"no program found in {outcome.seconds:.0f} s and {outcome.state.candidates:,} candidates; this is the best, "
-        f"{outcome.structure}: wrong on {len(wrong)} of {len(pool)} instances"
+        f"{outcome.structure}: wrong on {len(failures)} of {instances} instances"
     )
-    if wrong:
-        instance, result = min(wrong, key=lambda pair: len(pair[0].input))
-        words = (" ".join(map(str, cells)) for cells in (instance.input, instance.output, result.memory))
-        for title, cells in zip(("input", "expected", "obtained"), words, strict=True):
-            print(f"  {title:8} {cells}" + ("" if title != "obtained" or result.halted else "  (does not halt)"))
+    if failures:
+        instance, result = min(failures, key=lambda pair: len(pair[0].input))
+        print(f"  input    {_words(instance.input)}\n  expected {_words(instance.output)}")
+        print(f"  obtained {_words(result.memory)}" + ("" if result.halted else "  (does not halt)"))
     again = shlex.join(["nram", *job.words, "--out", str(out), "--resume"])
     print(f"{out}\nGo on: {again} --budget SECONDS")
     return 1
 
 
-# ---- while it runs
+def _as_json(program: Program, outcome: Outcome, out: Path) -> dict[str, Any]:
+    return {
+        "found": outcome.program is not None,
+        "out": str(out),
+        "seconds": outcome.seconds,
+        "candidates": outcome.state.candidates,
+        "chains": outcome.state.chains,
+        "program": to_json(program),
+    }
 
 
-class SearchProgress(SearchCallbacks):
-    """One line that is written over on a terminal, a line now and then in a pipe, and a line for every program that is
-    better than those before. On standard error."""
+def _words(cells: Iterable[int]) -> str:
+    return " ".join(map(str, cells))
+
+
+# ---- progress
+
+
+class SearchProgress(ProgressLine, SearchCallbacks):
+    """A progress line, and a line for every program that is better than those before. On standard error."""
 
     def __init__(self, name: str):
+        super().__init__(PLAIN_SECONDS)
         self.name = name
-        self.live = sys.stderr.isatty()
-        self.last = 0.0
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exception):
-        if self.live and self.last:
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
 
     def note(self, text: str) -> None:
-        print(("\r\033[K" if self.live else "") + text, file=sys.stderr, flush=True)
+        self.clear()
+        note(text)
 
     def report(self, report: Report) -> None:
-        if report.seconds - self.last < (0.2 if self.live else PLAIN_SECONDS):
-            return
-        self.last = report.seconds
-        line = " | ".join(
-            (
-                f"{self.name}: {report.seconds:.0f} s",
-                f"round {report.round + 1}",
-                f"{report.candidates / 1e6:.1f}M candidates, {report.per_second / 1e6:.2f}M/s",
-                f"{report.chains} restarts",
-                f"{report.counterexamples} counterexamples",
+        if self.live or report.seconds >= PLAIN_SECONDS:
+            self.show(
+                f"{self.name}: {report.seconds:.0f} s | round {report.round + 1}"
+                f" | {report.candidates / 1e6:.1f}M candidates, {report.per_second / 1e6:.2f}M/s"
+                f" | {report.chains} restarts | {report.counterexamples} counterexamples"
             )
-        )
-        if self.live:
-            print(f"\r\033[K{line[: os.get_terminal_size(2).columns - 1]}", end="", file=sys.stderr, flush=True)
-        else:
-            print(line, file=sys.stderr, flush=True)
 
     def best(self, best: Best) -> None:
-        if self.live:
-            print("\r\033[K", end="", file=sys.stderr)
         instance = best.smallest
         wrong = wrong_cells(best.obtained, instance)
         what = "does not halt"
         if wrong:
             what = f"cell {wrong[0]} is {best.obtained[wrong[0]]} and should be {instance.output[wrong[0]]}"
-        print(
+        self.note(
             f"{best.seconds:6.1f} s  {best.structure}: wrong on {best.wrong} of {best.pool}; "
-            f"on {' '.join(map(str, instance.input))} {what}",
-            file=sys.stderr,
-            flush=True,
+            f"on {_words(instance.input)} {what}"
         )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from nram.errors import NramError, UsageError
 from nram.files import write_atomically
+from nram.learning.by_search import SearchEnd, learn_by_search
 from nram.learning.callbacks import LearningCallbacks
 from nram.learning.candidate import Candidate, better
 from nram.learning.judgement import Judgement, judge
@@ -27,7 +28,6 @@ from nram.programs.files import read_program, save_program
 from nram.tasks.example_files import STEPS_IN_WORDS, ExampleFile
 
 if TYPE_CHECKING:
-    from nram.learning.by_search import SearchEnd
     from nram.learning.by_training import TrainingEnd
     from nram.programs.ir import Program
 
@@ -103,8 +103,6 @@ class LearningJob:
 
         both = self.method == "both" and self.budget * (1 - SEARCH_SHARE) >= LEAST_TRAINING
         if self.method != "train":
-            from nram.learning.by_search import learn_by_search  # imports Numba
-
             search = learn_by_search(self, parts, left() * (SEARCH_SHARE if both else 1), callbacks, stopping)
             best = better(best, search.best)
         if self.method == "both" and not both and not exact():

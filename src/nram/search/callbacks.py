@@ -1,32 +1,24 @@
-"""What a search tells its caller while it works. No Numba here."""
+"""What a search tells its caller while it works."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from nram.search.structure import Structure
 from nram.tasks.base import Instance
-
-if TYPE_CHECKING:
-    from nram.search.structure import Structure
 
 
 @dataclass(frozen=True)
 class Report:
-    """The state of a search."""
+    """The progress of a search."""
 
     round: int
-    structures: tuple[Structure, ...]
     candidates: int
     chains: int
     seconds: float
     per_second: float
     """Candidates, since the search was begun or resumed."""
-    pool: int
     counterexamples: int
-    best_cost: float
-    running_cost: float
-    """The least cost of the chains at work, on the instances they have in play."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +26,6 @@ class Best:
     """A program better than all before it, and what it still gets wrong."""
 
     structure: Structure
-    cost: float
     wrong: int
     """Instances of the pool that are not exact, or on which it does not halt."""
     pool: int
@@ -42,7 +33,6 @@ class Best:
     smallest: Instance
     """The smallest of the wrong ones."""
     obtained: list[int]
-    halted: bool
 
 
 class SearchCallbacks:

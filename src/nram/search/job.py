@@ -10,24 +10,24 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from nram.errors import UsageError
 from nram.extensions import find_module, get_task, is_task_file, select_modules, task_names
+from nram.limits import wrong_cells
 from nram.modules import MODULE_NAMES, Module
 from nram.programs.card import card
+from nram.programs.execute import Result, execute
 from nram.programs.ir import CONSTANTS, Program
 from nram.runtime import cpu_cores
 from nram.search.callbacks import SILENT, SearchCallbacks
 from nram.search.counterexamples import Counterexamples, counterexamples_of
 from nram.search.instances import Pool, task_pool
 from nram.search.schedule import CHAINS_OF_ONE_STRUCTURE, STRUCTURES
+from nram.search.state import Outcome, Question, SearchState, load_state, save_state
 from nram.search.structure import Structure, embed
 from nram.tasks.base import Instance, Task
 from nram.tasks.example_files import read_examples
-
-if TYPE_CHECKING:
-    from nram.search.engine import Outcome
 
 Source = str | os.PathLike[str] | Task | Sequence[Instance]
 """A task (an object, a name or a file), a file of examples, or instances."""
@@ -160,15 +160,14 @@ class SearchJob:
         stopping: Callable[[], bool] = lambda: False,
     ) -> Outcome:
         """Search for at most `budget` seconds, from the saved state if there is one. Programs have their card."""
-        # Here and not above: both import Numba, which takes a second that a refusal should not wait for.
+        # Not at the top: it imports Numba, which takes a second. A refusal should come at once.
         from nram.search.engine import Search
-        from nram.search.state import Question, load_state, save_state
 
         fingerprint = None if self.start is None else self.start.fingerprint
         question = Question(self.source, self.seed, self.structures, fingerprint, self.digest)
         saved = self.saved
 
-        def save(state) -> None:
+        def save(state: SearchState) -> None:
             if saved is not None:
                 save_state(saved, question, state)
 
@@ -181,7 +180,7 @@ class SearchJob:
             workers=workers or cpu_cores(),
             seconds=budget,
             most_candidates=candidates,
-            state=load_state(saved, question) if saved is not None and saved.exists() else None,
+            state=load_state(saved, question) if saved is not None and saved.exists() else SearchState(),
         )
         outcome = search.run(callbacks, save, stopping)
         if outcome.program is None:
@@ -191,6 +190,12 @@ class SearchJob:
         return replace(
             outcome, program=self._with_card(outcome.program, outcome), best=self._with_card(outcome.best, outcome)
         )
+
+    def failures(self, program: Program, state: SearchState) -> list[tuple[Instance, Result]]:
+        """The instances, counterexamples included, that a program gets wrong or does not halt on, with its results."""
+        instances = self.pool.joined(state.counterexamples).instances
+        results = [(instance, execute(program, instance.input, instance.steps)) for instance in instances]
+        return [(one, result) for one, result in results if not result.halted or wrong_cells(result.memory, one)]
 
     def _with_card(self, program: Program | None, outcome: Outcome) -> Program | None:
         details = [("structure", str(outcome.structure)), ("candidates", str(outcome.state.candidates))]

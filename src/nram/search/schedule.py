@@ -1,4 +1,5 @@
-"""Which structures are tried, how, and for how long: small ones first, chains that double, each its fair share."""
+"""The schedule of a search: which structures are tried, how, and for how long. Small structures come first, and chains
+grow longer from round to round."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from typing import NamedTuple
 
 from nram.search.structure import Structure
 
-CHAINS_OF_ONE_STRUCTURE = 4  # in a round, where there is only one: work for several cores
+CHAINS_OF_ONE_STRUCTURE = 4  # in a round, where only one structure is searched: work for several cores
 STRUCTURES = (
     Structure(2, 1),
     Structure(3, 1),
@@ -18,73 +19,73 @@ STRUCTURES = (
     Structure(3, 2, states=2),
     Structure(5, 2),
 )
-EVERY_ROUND = 5  # so many of them; the others, which hold little that these do not, take part in three rounds of nine
-FIRST_STRUCTURES = 3  # of them are tried in the first round, and one more in every further round
-FIRST_BUDGET = 100_000  # candidates of a chain in the first round
-BUDGET_PER_GENE = 1_000  # longer chains gain less than further ones
+EVERY_ROUND = 5  # so many take part in every round; the others, which add little, in three rounds of nine
+FIRST_STRUCTURES = 3  # so many are tried in the first round, and one more in every further round
+FIRST_BUDGET = 100_000  # candidates of a chain in the first round; it doubles from round to round
+BUDGET_PER_GENE = 1_000  # the most: longer chains gain less than more chains
 
 
-class Manner(NamedTuple):
-    """How a chain goes about it."""
+class Strategy(NamedTuple):
+    """How a chain is run. Costs and temperatures are in wholly wrong instances."""
 
     small_first: bool
-    """Whether it begins with the instances of least steps; otherwise with any."""
+    """Start with the instances that have the fewest steps; otherwise with any."""
     at_first: int
-    """Instances it begins with."""
+    """Instances in play from the start."""
     length_cost: float
-    """Of an operation, in wholly wrong instances."""
+    """Of an operation."""
     hot: float
     cold: float
-    """The temperatures at its ends, in wholly wrong instances."""
+    """The temperatures at the start and at the end."""
     goes_on: bool = False
-    """Whether it begins at the best table that chains with a price on length have left; otherwise at random."""
+    """Start at the best table that earlier chains with a price on length have left; otherwise at a random one."""
 
 
-# From few small instances a chain learns quickly what to do, and where each answer is one cell there is no other way
-# up. But it also learns tricks that only work there. Many instances of every size, and a price on every operation,
-# make tricks dear: so are loops that compare and choose found. Neither finds what the other does. What such chains end
-# with is often nearly right, and worth warming up again.
-BY_STEPS = Manner(small_first=True, at_first=16, length_cost=0.0, hot=0.3, cold=0.1)
-BY_LENGTH = Manner(small_first=False, at_first=32, length_cost=0.03, hot=0.3, cold=0.1)
+# A chain on few small instances learns quickly what to do, and where the answer is a single cell nothing else works.
+# But it also learns tricks that only work on those instances. Many instances of every size, with a price on every
+# operation, make tricks expensive: such chains find the loops that compare and choose. Neither strategy finds all that
+# the other finds. The tables that the second leaves are often nearly right, so later chains warm them up again.
+BY_STEPS = Strategy(small_first=True, at_first=16, length_cost=0.0, hot=0.3, cold=0.1)
+BY_LENGTH = Strategy(small_first=False, at_first=32, length_cost=0.03, hot=0.3, cold=0.1)
 FURTHER = BY_LENGTH._replace(hot=0.25, goes_on=True)
-# From some round on chains are long enough to leave something worth it, and rounds come in threes: the first has many
-# chains from the start, the other two go on from the best that these left.
+REPAIR = Strategy(small_first=False, at_first=64, length_cost=0.01, hot=0.15, cold=0.05)
+# From this round on, chains are long enough to leave useful tables, and rounds come in threes: the first has many
+# chains from random tables, the other two go on from the best of what these left.
 FIRST_OF_THREES = 3
-REPAIR = Manner(small_first=False, at_first=64, length_cost=0.01, hot=0.15, cold=0.05)
 
 
 class Chain(NamedTuple):
     """One run of the annealer."""
 
     structure: Structure
-    manner: Manner
+    strategy: Strategy
     budget: int
     seed: int
 
 
-def begins_anew(number: int) -> bool:
-    """Whether what chains left before this round is forgotten."""
-    return number >= FIRST_OF_THREES and number % 3 == FIRST_OF_THREES % 3
+def forgets_tables(round_index: int) -> bool:
+    """Whether this round starts without the tables that earlier chains have left."""
+    return round_index >= FIRST_OF_THREES and round_index % 3 == FIRST_OF_THREES % 3
 
 
-def manners_of(number: int) -> tuple[Manner, ...]:
-    if number < FIRST_OF_THREES:
+def strategies_of(round_index: int) -> tuple[Strategy, ...]:
+    if round_index < FIRST_OF_THREES:
         return BY_STEPS, BY_LENGTH
-    if begins_anew(number):
+    if forgets_tables(round_index):
         return BY_STEPS, BY_LENGTH, BY_LENGTH, BY_LENGTH, BY_LENGTH
     return BY_STEPS, FURTHER, FURTHER
 
 
 def round_of_chains(
-    number: int, seed: int, structures: Sequence[Structure], manners: Sequence[Manner] | None = None
+    round_index: int, seed: int, structures: Sequence[Structure], strategies: Sequence[Strategy] | None = None
 ) -> list[Chain]:
     """The chains of one round. They depend on nothing but these arguments."""
     chains = []
-    for place, structure in enumerate(structures[: FIRST_STRUCTURES + number]):
-        if place >= EVERY_ROUND and number % 9 >= 3:
+    for index, structure in enumerate(structures[: FIRST_STRUCTURES + round_index]):
+        if index >= EVERY_ROUND and round_index % 9 >= 3:
             continue
-        most = BUDGET_PER_GENE * structure.rows * structure.width
-        for manner in manners_of(number) if manners is None else manners:
-            chain_seed = ((seed * 1_000_003 + number) * 1009 + len(chains)) % 2**62
-            chains.append(Chain(structure, manner, min(FIRST_BUDGET << number, most), chain_seed))
+        budget = min(FIRST_BUDGET << round_index, BUDGET_PER_GENE * structure.rows * structure.width)
+        for strategy in strategies or strategies_of(round_index):
+            chain_seed = ((seed * 1_000_003 + round_index) * 1009 + len(chains)) % 2**62
+            chains.append(Chain(structure, strategy, budget, chain_seed))
     return chains

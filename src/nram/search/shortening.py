@@ -1,0 +1,65 @@
+"""The shortest of several programs that fit the pool, all reached from one table by changes that keep the fit."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+
+from nram.errors import NramError
+from nram.programs.execute import execute
+from nram.programs.ir import Program
+from nram.programs.simplify import simplify
+from nram.programs.simplify.specialise import visited_situations
+from nram.search.chains import anneal, blocks_of
+from nram.search.instances import Pool, exact
+from nram.search.kernel import STOP, Annealing
+from nram.search.structure import Structure
+from nram.tasks.base import Instance
+
+CHAINS = 6
+BUDGET = 150_000
+MOST_RUNS = 45_000_000  # of instances, by a chain
+HOT, COLD, LENGTH_COST = 0.03, 0.005, 0.02
+
+
+def shortened(structure: Structure, genes: np.ndarray, pool: Pool, seed: int, monitor: np.ndarray) -> Program:
+    """The shortest program that fits: that of the table itself, or of the end of one of several chains."""
+    programs = [simplified(structure, genes, pool)]
+    budget = min(BUDGET, MOST_RUNS // len(pool))
+    for index in range(1, CHAINS + 1):
+        other = genes.copy()
+        settings = Annealing(seed + 7919 * index, budget, HOT, COLD, LENGTH_COST, len(pool), must_fit=True)
+        anneal(structure, other, blocks_of(pool), len(pool), settings, monitor)
+        if monitor[STOP]:  # out of time: the programs so far must do
+            break
+        programs.append(simplified(structure, other, pool))
+    fitting = []
+    for program in programs:
+        steps = _steps_if_it_fits(program, pool)
+        if steps is not None:
+            fitting.append((program.operations + program.rows, steps, str(program), program))
+    if not fitting:
+        raise NramError("simplifying changed what a program does: please report the command that led here")
+    return min(fitting, key=lambda entry: entry[:3])[3]
+
+
+def simplified(structure: Structure, genes: np.ndarray, pool: Pool) -> Program:
+    """A table's program for the inputs of the pool: rows that none of them leads to are left out."""
+    program = structure.program(genes, origin="searched")
+    visited = set().union(*(visited_situations(program, instance, instance.steps) for instance in pool.instances))
+    return simplify(program, visited=visited)
+
+
+def _steps_if_it_fits(program: Program, pool: Pool) -> int | None:
+    """The sum of a program's steps on the pool, or None if it gets an instance wrong or does not halt."""
+    groups: defaultdict[tuple[int, int], list[Instance]] = defaultdict(list)
+    for instance in pool.instances:
+        groups[len(instance.input), instance.steps].append(instance)
+    total = 0
+    for (_, limit), instances in groups.items():
+        result = execute(program, [instance.input for instance in instances], limit)
+        if not (all(result.halted) and all(exact(instances, result.memory))):
+            return None
+        total += int(np.sum(result.steps))
+    return total
