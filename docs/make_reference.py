@@ -14,6 +14,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Literal, get_args, get_origin, get_type_hints
 
 from reference_api import Source, api_parts, doc, fields, prose, table
 
@@ -163,8 +164,8 @@ def settings_parts() -> Iterator[str]:
             type_ = type_.strip("`")
             nested = type_.endswith(("Config", "Config, ...]"))
             if name in _field_names(kind) and name != "task" and not nested:
-                choices = type_.removeprefix("Literal[").removesuffix("]").replace("'", "`")
-                parts = [f"one of {choices}"] * type_.startswith("Literal") + [meaning.strip()]
+                choices = ", ".join(f"`{choice}`" for choice in _choices(kind, name))
+                parts = [f"one of {choices}"] * bool(choices) + [meaning.strip()]
                 shown = f"`{_value(kind, name, default)}`" if default else "required"
                 rows.append((f"`{prefix}{name}`", shown, ": ".join(filter(None, parts))))
         yield table(("setting", "default", "meaning"), rows)
@@ -172,6 +173,12 @@ def settings_parts() -> Iterator[str]:
 
 def _field_names(kind: type) -> set[str]:
     return set(kind.__dataclass_fields__)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _choices(kind: type, name: str) -> tuple[str, ...]:
+    """The values of a setting that has only a few."""
+    type_ = get_type_hints(kind)[name]
+    return get_args(type_) if get_origin(type_) is Literal else ()
 
 
 def _value(kind: type, name: str, default: str) -> str:

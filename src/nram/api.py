@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from nram.errors import UsageError
 from nram.extensions import get_task
@@ -20,7 +20,9 @@ from nram.files import write_atomically
 from nram.learning.job import Learned, LearningJob
 from nram.learning.job import Method as LearningMethod
 from nram.modules import Module
+from nram.pictures.trace_records import Trace, record_trace
 from nram.programs.ir import Program
+from nram.runtime import DeviceName
 from nram.search.job import SearchJob, Space
 from nram.search.state import Outcome
 from nram.tasks.base import Instance, Task
@@ -31,7 +33,6 @@ from nram.training.job import TrainingJob
 from nram.training.run_folder import RunFolder
 
 if TYPE_CHECKING:
-    from nram.pictures.trace_records import Trace
     from nram.programs.extract.from_run import Form as ExtractedForm
     from nram.programs.native.aot import Files
     from nram.programs.native.aot import Form as CompiledForm
@@ -179,7 +180,7 @@ def train(
     *,
     seed: int | None = None,
     settings: Mapping[str, Any] | None = None,
-    device: Literal["auto", "cpu", "gpu"] = "auto",
+    device: DeviceName = "auto",
     resume: bool = False,
     on_report: Callable[[TrainingReport], None] = lambda report: None,
 ) -> Run:
@@ -256,8 +257,6 @@ def trace(
 
     The trace prints as a table and is a picture in a notebook. On an instance it also says whether the end is right.
     """
-    from nram.pictures.trace_records import record_trace
-
     if not isinstance(start, Instance):
         return record_trace(program, start, max_steps, memory_size)
     if memory_size is not None:

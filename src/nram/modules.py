@@ -18,11 +18,13 @@ A user-defined module needs only an integer meaning, on single integers: the res
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NoReturn, Protocol, cast
+from typing import Any, Literal, NoReturn, Protocol, TypeAlias, cast
 
 from nram.algebra import Array, Formula
 from nram.errors import UsageError
 from nram.module_tables import EquationTwo
+
+MemoryUse: TypeAlias = Literal["nothing", "reads", "writes"]
 
 
 class Builder(Protocol):
@@ -86,7 +88,7 @@ class Module:
     """Left out: equation 2 by a table of all arguments."""
     emit: Callable[..., Any] = cast(Any, None)
     """(builder, *args) -> the output; WRITE's is ignored. Left out: no machine code, C or proofs."""
-    memory: Literal["nothing", "reads", "writes"] = "nothing"
+    memory: MemoryUse = "nothing"
     meaning: str = ""
     """In words, for people."""
 

@@ -1,4 +1,4 @@
-"""Setting up JAX for a run: which devices, how many CPU cores, where compiled programs are kept."""
+"""Set-up of JAX: devices, CPU cores, and the folder for compiled programs. Versions of the libraries."""
 
 import contextlib
 import os
@@ -6,16 +6,18 @@ import platform
 import tempfile
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 from nram.errors import UsageError
+from nram.lazy import jax
 
 Device = Any  # a jax.Device: naming its type would import JAX
-DEVICES = ("auto", "cpu", "gpu")
+DeviceName: TypeAlias = Literal["auto", "cpu", "gpu"]
+DEVICES: tuple[DeviceName, ...] = get_args(DeviceName)
 
 
 def cpu_cores() -> int:
-    """The cores this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -29,20 +31,18 @@ def cache_folder() -> Path:
 
 
 def prepare_devices(device: str = "auto") -> list[Device]:
-    """The devices to work on, the first of them from now on JAX's own choice. Call it before anything else touches
-    JAX: see `find_devices`."""
-    import jax
+    """The devices of this kind. The first becomes JAX's default.
 
+    Call it before JAX computes anything: see `find_devices`.
+    """
     devices = find_devices(device)
-    jax.config.update("jax_default_device", devices[0])  # for whatever is not placed expressly
+    jax.config.update("jax_default_device", devices[0])  # for arrays that are placed nowhere else
     return devices
 
 
 def find_devices(device: str = "auto") -> list[Device]:
     """The devices of this kind. A CPU is split into one device per core, which cannot be changed later."""
-    import jax
-
-    # Where JAX is running already, in a user's own process, its devices are taken as they are.
+    # If JAX is running already, in a user's process, its devices stay as they are.
     with contextlib.suppress(RuntimeError):
         jax.config.update("jax_num_cpu_devices", cpu_cores())
     if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
@@ -50,7 +50,7 @@ def find_devices(device: str = "auto") -> list[Device]:
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
     try:
         return jax.devices() if device == "auto" else jax.devices(device)
-    except (RuntimeError, AssertionError) as error:  # the latter is JAX's answer to some JAX_PLATFORMS
+    except (RuntimeError, AssertionError) as error:  # AssertionError: for some JAX_PLATFORMS
         if device == "gpu":
             cure = "install nram with its 'cuda' extra on a machine with an NVIDIA driver, or leave out --device"
         else:
@@ -66,7 +66,7 @@ def device_name(devices: list[Device]) -> str:
 
 
 def available_bytes(device: Device) -> int | None:
-    """Memory that a program may take, where it can be known."""
+    """The memory that a program may take; None if it is not known."""
     stats = device.memory_stats() if device.platform != "cpu" else None
     if stats:
         return stats.get("bytes_limit")
@@ -74,14 +74,14 @@ def available_bytes(device: Device) -> int | None:
     with contextlib.suppress(OSError):
         words = next(line for line in Path("/proc/meminfo").read_text().splitlines() if "MemAvailable:" in line)
         found.append(int(words.split()[1]) * 1024)
-    with contextlib.suppress(OSError, ValueError):  # a container's own limit; 'max' where it has none
+    with contextlib.suppress(OSError, ValueError):  # a container's limit; 'max' if it has none
         limit, used = (Path("/sys/fs/cgroup", name).read_text() for name in ("memory.max", "memory.current"))
         found.append(int(limit) - int(used))
     return min(found, default=None)
 
 
 def versions() -> dict[str, str]:
-    """What a result depends on."""
+    """The versions that a result depends on."""
     names = ("nram", "jax", "jaxlib", "equinox", "optax", "numpy")
     found = {"python": platform.python_version()}
     for name in names:

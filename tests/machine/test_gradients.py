@@ -14,7 +14,8 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 from nram.extensions import select_modules
-from nram.machine import ControllerKind, Options, Wiring, run_soft
+from nram.kinds import ControllerKind
+from nram.machine import Options, Wiring, run_soft
 from nram.modules import MODULE_NAMES
 
 EPSILON = 1e-6

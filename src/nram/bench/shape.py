@@ -1,9 +1,10 @@
 """The sizes of a training step that is measured. This file does not import JAX."""
 
 from collections.abc import Iterable
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from nram.errors import UsageError
+from nram.kinds import ControllerKind
 
 
 class StepShape(NamedTuple):
@@ -14,7 +15,7 @@ class StepShape(NamedTuple):
     registers: int = 4
     steps: int = 11
     repeats: int = 1
-    controller: Literal["mlp", "lstm", "automaton"] = "mlp"
+    controller: ControllerKind = "mlp"
     hidden: int = 65
     states: int = 4
     batch: int = 50

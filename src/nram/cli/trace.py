@@ -16,6 +16,7 @@ from nram.errors import UsageError
 from nram.extensions import get_task
 from nram.files import write_atomically
 from nram.pictures.trace_html import trace_to_html
+from nram.pictures.trace_records import PICTURE_SUFFIXES, Trace
 from nram.pictures.traces import record_trace, trace_to_json, trace_to_latex, trace_to_text
 from nram.programs.library import find_entry, task_of, zoo_weights
 from nram.programs.memory import prepare_memory
@@ -24,13 +25,11 @@ from nram.training.run_folder import RunFolder, load_weights, read_config
 
 if TYPE_CHECKING:
     from nram.machine import Controller
-    from nram.pictures.trace_records import Trace
     from nram.programs.ir import Program
     from nram.tasks.base import Instance, Task
     from nram.training.config import TrainConfig
 
 FORMATS = {".txt": "text", ".tex": "latex", ".html": "html", ".json": "json"}
-PICTURES = (".png", ".svg", ".pdf")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -77,9 +76,11 @@ def _form(arguments) -> str:
     if arguments.out is None:
         return arguments.format or "text"
     ending = arguments.out.suffix.lower()
-    form = "picture" if ending in PICTURES else FORMATS.get(ending, arguments.format)
+    form = "picture" if ending in PICTURE_SUFFIXES else FORMATS.get(ending, arguments.format)
     if form is None:
-        raise UsageError(f"{arguments.out} has an unknown suffix: use {', '.join((*FORMATS, *PICTURES))}, or --format")
+        raise UsageError(
+            f"{arguments.out} has an unknown suffix: use {', '.join((*FORMATS, *PICTURE_SUFFIXES))}, or --format"
+        )
     if arguments.format not in (None, form):
         raise UsageError(f"{arguments.out} contradicts --format {arguments.format}: leave one of them out")
     return form

@@ -1,13 +1,12 @@
 """The machine: fuzzy circuits, controllers, the soft and the hard execution of the same weights."""
 
-from nram.machine.controllers import Controller, ControllerKind, init_controller
+from nram.machine.controllers import Controller, init_controller
 from nram.machine.hard import HardResult, hard_step, run_hard
 from nram.machine.soft import Episode, Options, run_soft, soft_step
 from nram.machine.wiring import Wiring
 
 __all__ = [
     "Controller",
-    "ControllerKind",
     "Episode",
     "HardResult",
     "Options",

@@ -5,7 +5,7 @@ paper's LSTM with a hidden layer before it, and the automaton, an MLP that also 
 distribution over S states from step to step. None of them has a parameter that depends on M or T.
 """
 
-from typing import Literal, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import equinox as eqx
 import jax
@@ -13,9 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from nram.kinds import ControllerKind
 from nram.machine.wiring import UNREACHABLE, Wiring
 
-ControllerKind = Literal["mlp", "lstm", "automaton"]
 State = tuple[Array, ...]
 
 

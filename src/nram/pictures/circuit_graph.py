@@ -11,6 +11,7 @@ from functools import cache
 from typing import Literal
 
 from nram.errors import UsageError
+from nram.modules import MemoryUse
 from nram.programs.ir import CONSTANTS, MODULES, Constant, Operation, Output, Program, Register, Row, Value, describe
 
 
@@ -30,7 +31,7 @@ class Part:
     kind: Literal["before", "module", "after"]
     name: str
     inputs: tuple[Input, ...] = ()
-    memory: Literal["nothing", "reads", "writes"] = "nothing"
+    memory: MemoryUse = "nothing"
     turn: int | None = None
     """The position of this access to memory among all of the row, where their order could be misread."""
     kept: bool = False

@@ -15,9 +15,8 @@ from matplotlib.ticker import MaxNLocator
 
 from nram.errors import UsageError
 from nram.files import write_atomically
-from nram.pictures.trace_records import Trace
+from nram.pictures.trace_records import PICTURE_SUFFIXES, Trace
 
-ENDINGS = (".png", ".svg", ".pdf")
 COLOURS = "viridis"
 READ, WRITTEN = "#ffffff", "#ff3b4e"
 LEGIBLE = 1100  # numbers; a larger table has only colours
@@ -25,8 +24,8 @@ LEGIBLE = 1100  # numbers; a larger table has only colours
 
 def save_figure(figure: Figure, path: Path) -> None:
     """Write a figure in the format that the file's ending names."""
-    if path.suffix.lower() not in ENDINGS:
-        raise UsageError(f"{path} does not end in {', '.join(ENDINGS)}: choose one of these")
+    if path.suffix.lower() not in PICTURE_SUFFIXES:
+        raise UsageError(f"{path} does not end in {', '.join(PICTURE_SUFFIXES)}: choose one of these")
     content = io.BytesIO()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph")  # a name in a script that the font lacks shows as boxes

@@ -15,6 +15,7 @@ from nram.programs.ir import MODULES, Program, Row
 from nram.programs.memory import prepare_memory
 from nram.tasks.base import Instance
 
+PICTURE_SUFFIXES = (".png", ".svg", ".pdf")
 MAX_STEPS = 200_000
 MAX_LISTED = 20_000_000  # memory cells in a form that shows all of them at every step
 

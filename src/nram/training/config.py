@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass, field, fields
 from math import inf
-from typing import Any, Literal
+from typing import Any
 
 from nram.errors import UsageError
 from nram.extensions import get_task, select_modules
+from nram.kinds import ControllerKind, LossKind
 from nram.modules import MODULE_NAMES
 from nram.training.ranges import Range
 
@@ -17,7 +18,7 @@ class MachineConfig:
     registers: int = 4  # R; the controller sees of each whether it is 0
     repeats: int = 1  # how often the module sequence is repeated
     modules: tuple[str, ...] = MODULE_NAMES  # names, or files of user-defined modules, in the order of the circuit
-    controller: Literal["mlp", "lstm", "automaton"] = "mlp"  # what chooses the circuits
+    controller: ControllerKind = "mlp"  # what chooses the circuits
     hidden: int = 32  # width of every layer of the controller
     states: int = 4  # of the automaton controller
     renormalise: bool = True  # the paper's renormalising layer
@@ -90,7 +91,7 @@ class TrainConfig:
     task: str  # its name, or the whole path of its file
     seed: int = 0  # of everything that is drawn
     batch: int = 32  # examples of a training step
-    loss: Literal["expected", "average"] = "expected"  # the paper's loss, or the one of its footnote
+    loss: LossKind = "expected"  # the paper's loss, or the one of its footnote
     scored_weight: float = 1.0  # weight of the cells to be modified against the other output cells
     epsilon: float = 1e-6  # inside every logarithm
     steps_per_item: int | None = None  # T(n) = steps_per_item * n + steps_constant; None: the task's own

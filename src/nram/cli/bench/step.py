@@ -1,12 +1,14 @@
 """`nram bench step`: how fast is the training step?"""
 
 import argparse
+from typing import get_args
 
 from nram.bench.shape import StepShape
 from nram.cli.arguments import add_device, positive
 from nram.cli.output import print_json, table
 from nram.errors import UsageError
 from nram.extensions import get_task
+from nram.kinds import ControllerKind
 from nram.runtime import device_name, prepare_devices
 
 SIZES = {
@@ -33,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--controller",
-        choices=("mlp", "lstm", "automaton"),
+        choices=get_args(ControllerKind),
         default=default.controller,
         help="kind of controller (default: %(default)s)",
     )

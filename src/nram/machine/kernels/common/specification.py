@@ -12,6 +12,7 @@ from functools import cached_property
 from math import prod
 from typing import Any, ClassVar, Literal, TypeVar
 
+from nram.kinds import ControllerKind, LossKind
 from nram.machine.wiring import Wiring
 from nram.modules import MODULES, PAPER_MODULES
 
@@ -45,7 +46,7 @@ class NoKernel(Exception):
 class Specification:
     """Everything about the computation that is fixed when a kernel is compiled."""
 
-    controller: Literal["mlp", "lstm", "automaton"]
+    controller: ControllerKind
     registers: int
     modules: tuple[str, ...]
     size: int  # M
@@ -54,7 +55,7 @@ class Specification:
     steps: int  # of the longest episode
     batch: int
     renormalising: bool
-    loss: Literal["expected", "average"]
+    loss: LossKind
     hard: bool = False  # whether the forward pass takes the most probable value of every wire, and halts or does not
     precision: Precision = "float32"
     gradient: bool = True  # whether there is a backward pass

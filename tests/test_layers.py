@@ -1,0 +1,214 @@
+"""Who may import whom: the layers of the package, the imports inside functions, and the homes of heavy libraries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.imports import Import, layer_of, layer_problems, order_problems, reached_libraries, read_imports
+
+import nram
+
+ROOT = Path(nram.__file__).parent
+
+# Each layer and the layers that it may import, from the bottom up. A name is a module, or a package with all below it.
+LAYERS = {
+    "errors": "",
+    "lazy": "",
+    "deprecated": "",
+    "algebra": "",
+    "limits": "",
+    "kinds": "",
+    "files": "errors",
+    "runtime": "errors lazy",
+    "llvm": "errors files runtime",
+    "module_tables": "errors lazy",
+    "modules": "errors algebra module_tables",
+    "tasks": "errors lazy deprecated limits",
+    "extensions": "errors limits module_tables modules tasks",
+    # Left of the program: JAX and distributions.
+    "machine": "errors kinds module_tables modules",
+    "machine.kernels": "errors algebra kinds runtime llvm modules machine",
+    "training": "errors limits kinds files runtime modules tasks extensions machine machine.kernels",
+    # Right of it: integers. Nothing here knows a network.
+    "programs": "errors limits files runtime modules tasks extensions",
+    "programs.native": "errors files llvm modules programs",
+    "programs.simplify": "errors modules tasks programs",
+    "pictures": "errors limits files modules tasks programs",
+    "programs.verify": "errors limits tasks programs pictures",
+    "search": "errors limits files runtime llvm module_tables modules tasks extensions programs programs.native "
+    "programs.simplify",
+    # The bridge, and what uses both sides.
+    "programs.extract": "errors limits runtime tasks extensions machine training programs programs.simplify",
+    "pictures.soft_traces": "errors machine tasks pictures",
+    "learning": "errors limits files runtime tasks extensions training programs programs.simplify pictures search "
+    "programs.extract",
+    "reproduction": "errors limits files runtime tasks extensions machine training programs pictures programs.verify "
+    "programs.extract",
+    "bench": "errors limits kinds files runtime tasks extensions machine.kernels training programs programs.native "
+    "programs.simplify search",
+    "api": "errors files runtime modules tasks extensions training programs programs.native pictures search "
+    "programs.extract learning",
+    "__init__": "deprecated",
+    "own_modules": "deprecated",
+    "cli": "errors limits kinds files runtime module_tables modules tasks extensions machine training programs "
+    "programs.native programs.simplify pictures programs.verify search programs.extract pictures.soft_traces learning "
+    "reproduction bench __init__",
+    "__main__": "cli",
+}
+
+# The imports of our own modules inside functions, by the reason why they are not at the top of the file.
+LATE = {
+    "JAX: help, refusals and all that runs no network do not wait for it": """
+        api -> programs.extract.from_run
+        cli.bench.scaling -> bench.scaling
+        cli.bench.step -> bench.step
+        cli.eval -> extensions
+        cli.eval -> files
+        cli.eval -> limits
+        cli.eval -> machine
+        cli.eval -> pictures.curves
+        cli.eval -> runtime
+        cli.eval -> training.member
+        cli.eval -> training.report
+        cli.eval -> training.run_folder
+        cli.extract -> programs.extract.from_run
+        cli.trace -> pictures.soft_traces
+        cli.trace -> training.member
+        learning.job -> learning.by_training
+        reproduction.examining -> reproduction.soft
+        reproduction.measuring -> training.evaluation
+        reproduction.models -> programs.extract.from_run
+        training.job -> training.footprint
+        training.job -> training.trainer
+        training.run_folder -> training.member
+    """,
+    "matplotlib": """
+        cli.trace -> pictures.heatmaps
+        reproduction.job -> reproduction.figure
+    """,
+    "llvmlite and numba: a program that is only read or drawn needs no machine code": """
+        api -> programs.native.aot
+        learning.job -> learning.by_search
+        machine.kernels.cpu.shape -> machine.kernels.cpu.kernel
+        machine.kernels.gpu.shape -> machine.kernels.gpu.launch
+        programs.execute -> programs.native.jit
+        search.job -> search.engine
+        search.job -> search.state
+    """,
+    "z3": """
+        programs.verify -> programs.verify.proving
+    """,
+    "cycles: methods of Program and Trace that show, run or save them": """
+        pictures.trace_records -> pictures.trace_svg
+        pictures.trace_records -> pictures.traces
+        programs.ir -> pictures.circuits
+        programs.ir -> programs.check
+        programs.ir -> programs.execute
+        programs.ir -> programs.files
+        programs.ir -> programs.text
+    """,
+}
+MOST_LATE = 39
+
+# Libraries that take long to import, and the layers that may import them. `nram.lazy` imports them on first use.
+HEAVY = {
+    "jax": "machine machine.kernels training programs.extract pictures.soft_traces learning reproduction bench cli",
+    "equinox": "machine training pictures.soft_traces",
+    "optax": "training",
+    "llvmlite": "llvm machine.kernels programs.native search bench",
+    "numba": "search",
+    "z3": "programs.verify",
+    "matplotlib": "pictures pictures.soft_traces reproduction bench",
+    "rich": "cli",
+}
+
+# Modules that must be quick to import, and the libraries that they leave alone.
+JAX = "jax equinox optax"
+QUICK = {
+    "__init__": f"{JAX} numpy llvmlite numba z3 matplotlib rich",
+    "cli": f"{JAX} numpy llvmlite numba z3 matplotlib rich",
+    "extensions": f"{JAX} numpy llvmlite numba z3 matplotlib rich",
+    "tasks": f"{JAX} numpy llvmlite numba z3 matplotlib rich",
+    "programs.library": f"{JAX} llvmlite numba z3 matplotlib rich",
+    "programs.verify": f"{JAX} llvmlite numba z3 matplotlib rich",
+    "pictures.circuits": f"{JAX} llvmlite numba z3 matplotlib rich",
+    "pictures.traces": f"{JAX} llvmlite numba z3 matplotlib rich",
+    "api": f"{JAX} llvmlite numba z3 matplotlib rich",
+}
+EVERY_VERB = f"{JAX} z3 matplotlib"
+
+ALLOWED = {f"nram.{layer}": [f"nram.{other}" for other in others.split()] for layer, others in LAYERS.items()}
+IMPORTS = read_imports(ROOT)
+
+
+def test_a_layer_imports_only_layers_below_it():
+    assert layer_problems(IMPORTS, ALLOWED) == []
+    assert order_problems(ALLOWED) == []
+
+
+def test_every_layer_exists():
+    modules = {one.importer for one in IMPORTS} | {one.imported for one in IMPORTS}
+    assert set(ALLOWED) == {layer_of(module, ALLOWED) for module in modules if "." in module}
+
+
+def test_late_imports_are_few_and_each_has_a_reason():
+    found = [f"{one.importer} -> {one.imported}" for one in IMPORTS if one.late and "." in one.imported]
+    words = [line.split(" -> ") for lines in LATE.values() for line in lines.split("\n") if line.strip()]
+    listed = [f"nram.{importer.strip()} -> nram.{imported}" for importer, imported in words]
+    assert sorted(set(found) - set(listed)) == [], "import it at the top, or give a reason"
+    assert sorted(set(listed) - set(found)) == [], "these imports are gone"
+    assert len(found) <= MOST_LATE
+
+
+@pytest.mark.parametrize("library", HEAVY)
+def test_a_heavy_library_is_imported_only_at_home(library):
+    homes = {f"nram.{home}" for home in HEAVY[library].split()}
+    importers = [one for one in IMPORTS if one.imported == library]
+    assert {layer_of(one.importer, ALLOWED) for one in importers} == homes
+
+
+@pytest.mark.parametrize("module", QUICK)
+def test_quick_modules_leave_heavy_libraries_alone(module):
+    reached = reached_libraries(IMPORTS, f"nram.{module}")
+    assert {library: reached[library] for library in QUICK[module].split() if library in reached} == {}
+
+
+def test_every_verb_starts_without_jax():
+    verbs = [one.importer for one in IMPORTS if one.importer.startswith("nram.cli.")]
+    for verb in sorted(set(verbs)):
+        reached = reached_libraries(IMPORTS, verb)
+        assert {library: reached[library] for library in EVERY_VERB.split() if library in reached} == {}, verb
+
+
+# ---- the check itself, on a package with one mistake of each kind
+
+
+@pytest.fixture
+def made_up(tmp_path):
+    files = {
+        "__init__.py": "",
+        "low.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import made_up.high\n",
+        "high/__init__.py": "import numpy as np\nfrom made_up import low\n",
+        "high/part.py": "def f():\n    from made_up.low import x\n    import jax.numpy\n",
+        "wrong.py": "import made_up.high.part\n",
+        "stray.py": "from made_up import low\n",
+    }
+    root = tmp_path / "made_up"
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return read_imports(root)
+
+
+def test_the_check_finds_what_is_wrong(made_up: list[Import]):
+    allowed = {"made_up.low": [], "made_up.wrong": ["made_up.low"], "made_up.high": ["made_up.low"]}
+    assert layer_problems(made_up, allowed) == [
+        "made_up.stray, line 1: made_up.low: made_up.stray is in no layer",
+        "made_up.wrong, line 1: made_up.high.part: made_up.wrong may not import made_up.high",
+    ]
+    upside_down = {"made_up.low": ["made_up.high"], "made_up.high": []}
+    assert order_problems(upside_down) == ["made_up.low comes before made_up.high, which it may import"]
+    late = [(one.importer, one.imported) for one in made_up if one.late]
+    assert late == [("made_up.high.part", "made_up.low"), ("made_up.high.part", "jax")]
+    assert reached_libraries(made_up, "made_up.wrong") == {"numpy": "made_up.high", "typing": "made_up.low"}
