@@ -92,14 +92,14 @@ def test_searched_programs_alone_need_no_trained_model_and_stand_in_the_paper_s_
 @pytest.fixture
 def finished_run(tmp_path) -> Path:
     """A run of access by its recipe that is finished, with an untrained network as its best member."""
-    from nram.training.population import at_place, init_population
+    from nram.training.population import member_at, init_population
     from nram.training.run_folder import RunFolder
     from nram.training.settings import load_config
 
     config = load_config("access", seed=5)
     path = tmp_path / "runs" / "access-5"
     folder = RunFolder.create(path, config, ["train", "access", "--seed", "5"], "here")
-    folder.save_member(0, at_place(init_population(config, 1).members.controller, 0), {})
+    folder.save_member(0, member_at(init_population(config, 1).members.controller, 0), {})
     folder.write_result({"perfect_members": 0})
     return path
 

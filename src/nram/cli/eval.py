@@ -55,13 +55,13 @@ def _judge(arguments, folder, controller) -> int:
     import json
 
     from nram.files import write_atomically
-    from nram.training.report import judge
+    from nram.training.report import evaluation_report
 
     def progress(done: int, total: int, what: str) -> None:
         end = "\n" if not sys.stderr.isatty() else "\033[K\r"
         print(f"[{done}/{total}] {what}", end=end, file=sys.stderr, flush=True)
 
-    report = judge(
+    report = evaluation_report(
         folder.config, controller, count=arguments.count, seed=arguments.seed, curve=CURVE, progress=progress
     )
     if sys.stderr.isatty():

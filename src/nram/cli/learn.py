@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         'Learn a program from examples: one object a line, {"input": [...], "output": [...]}, or CSV '
         "with the header input,output. 'cells' names those that must be right (default: those in which output "
-        "differs from input), 'steps' how long a program may run. The largest examples are held out: they judge "
+        "differs from input), 'steps' how long a program may run. The largest examples are held out: they test "
         "what is found, and nothing is learned from them. Ctrl-C keeps the best so far."
     )
     parser.epilog = (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from nram.learning.callbacks import LearningCallbacks
 from nram.learning.candidate import FOR_THE_INPUTS, Candidate, better
-from nram.learning.judgement import Judgement, judge, score_of
+from nram.learning.judgement import Judgement, judgement_of, score_of
 from nram.learning.parts import Parts, by_size
 from nram.programs.ir import Program
 from nram.search.instances import Pool
@@ -66,7 +66,7 @@ def learn_by_search(
     )
     outcome = search.run(seconds, workers=job.workers, callbacks=callbacks, stopping=stopping)
     if best is None and outcome.best is not None:
-        best = Candidate(outcome.best, judge(outcome.best, parts), ())
+        best = Candidate(outcome.best, judgement_of(outcome.best, parts), ())
     if best is not None:
         how = ("candidates", str(outcome.state.candidates)), ("simplified", FOR_THE_INPUTS)
         best = replace(best, how=how)

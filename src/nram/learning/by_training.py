@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nram.learning.candidate import FOR_THE_INPUTS, Candidate, better
-from nram.learning.judgement import judge
+from nram.learning.judgement import judgement_of
 from nram.learning.parts import Parts, by_size
 from nram.learning.task import training_task
 from nram.limits import example_limits
@@ -125,7 +125,7 @@ def _simplified(raw: Program, parts: Parts, how: tuple[tuple[str, str], ...]) ->
     limits = ((one.instance, max(example_limits(one.instance.steps, one.cells))) for one in parts.training)
     places: set[Any] = set().union(*(visited_situations(simple, instance, limit) for instance, limit in limits))
     shorter = simplify(simple, visited=places)
-    whole, short = (Candidate(program, judge(program, parts), how) for program in (simple, shorter))
+    whole, short = (Candidate(program, judgement_of(program, parts), how) for program in (simple, shorter))
     if short.merit >= whole.merit:
         return Candidate(short.program, short.judgement, (*how, ("simplified", FOR_THE_INPUTS)))
     return Candidate(whole.program, whole.judgement, (*how, ("simplified", "with the same meaning on every memory")))

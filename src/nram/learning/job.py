@@ -18,7 +18,7 @@ from nram.files import write_atomically
 from nram.learning.by_search import SearchEnd, learn_by_search
 from nram.learning.callbacks import LearningCallbacks
 from nram.learning.candidate import Candidate, better
-from nram.learning.judgement import Judgement, judge
+from nram.learning.judgement import Judgement, judgement_of
 from nram.learning.parts import Parts, sizes_in_words, split
 from nram.learning.report import beginning, to_json, to_text
 from nram.limits import StepLimit
@@ -148,7 +148,7 @@ class LearningJob:
             refused = int(json.loads(report.read_text())["refused_by_held_out"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise NramError(f"{report} cannot be read: {error}; choose another --out") from None
-        return Candidate(program, judge(program, parts), how), refused
+        return Candidate(program, judgement_of(program, parts), how), refused
 
     def _with_card(self, candidate: Candidate, parts: Parts) -> Program:
         judgement = candidate.judgement

@@ -100,7 +100,7 @@ class Judgement:
         return self.training.smallest or self.held_out.smallest
 
 
-def judge(program: Program, parts: Parts) -> Judgement:
+def judgement_of(program: Program, parts: Parts) -> Judgement:
     return Judgement(score_of(program, parts.training), score_of(program, parts.held_out))
 
 

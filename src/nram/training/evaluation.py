@@ -1,8 +1,8 @@
-"""Judging trained controllers: error and exact match, soft and hard, on instances kept apart.
+"""Evaluation of trained controllers: error and exact match, soft and hard, on instances that were not trained on.
 
-Instances of a trial at N: half have a complexity uniform up to N, half have N itself (docs/machine.md:
-'perfect at N'). Three purposes draw from three streams of seeds, so that no test instance was ever used to
-choose a member.
+In a trial at N, half of the instances have a complexity uniform up to N, half have N itself (docs/machine.md: 'perfect
+at N'). Validation, examination and test draw from separate streams of seeds, so no test instance ever helped to choose a
+member.
 """
 
 from contextlib import AbstractContextManager, nullcontext

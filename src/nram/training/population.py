@@ -19,7 +19,7 @@ from nram.training.member import Hyper, Member, StepReport, init_member, train_s
 
 
 class Population(NamedTuple):
-    """Members and their hyperparameters: every leaf has a leading axis, a place per member."""
+    """Members and their hyperparameters: the first axis of every leaf counts the members."""
 
     members: Member
     hyper: Hyper
@@ -45,9 +45,9 @@ def _compiled_init(config: TrainConfig):
     return jax.jit(jax.vmap(partial(init_member, config)))
 
 
-def at_place(tree, place: int):
+def member_at(tree, index: int):
     """One member's part of a tree whose leaves have a leading member axis."""
-    return jax.tree.map(lambda leaf: np.asarray(leaf)[place], tree)
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[index], tree)
 
 
 def abstract_population(config: TrainConfig, count: int) -> Population:

@@ -1,4 +1,4 @@
-"""The full judgement of one controller: what `nram eval` reports."""
+"""The full evaluation of one controller: what `nram eval` reports."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from nram.training.config import TrainConfig
 from nram.training.evaluation import FAR, Mode, Trial, evaluate
 
 
-def judge(
+def evaluation_report(
     config: TrainConfig,
     controller: Controller,
     *,
@@ -18,8 +18,11 @@ def judge(
     curve: Sequence[int],
     progress: Callable[[int, int, str], None] = lambda done, total, what: None,
 ) -> dict[str, Any]:
-    """Error and exact match on unseen instances: under every limit at the trained complexity (soft and
-    hard) and at FAR (hard), and at T(n) with complexities uniform up to each point of the curve."""
+    """Error and exact match on unseen instances.
+
+    Under every limit at the trained complexity (soft and hard) and at FAR (hard); then at T(n), with complexities
+    uniform up to each point of the curve.
+    """
     trained = max(stage.max_complexity for stage in config.stages)
     modes: tuple[Mode, ...] = ("soft", "hard")
     jobs: list[tuple[Mode, int]] = [("soft", trained), ("hard", trained), ("hard", FAR)]

@@ -27,7 +27,7 @@ from nram.training.member import StepReport
 from nram.training.population import (
     Population,
     abstract_population,
-    at_place,
+    member_at,
     compile_training,
     init_population,
     stage_keys,
@@ -171,7 +171,7 @@ class _Trainer:
         perfect = self._perfect([member for member in order if score.exact[member] == 1.0])
         order = sorted(order, key=lambda member: member not in perfect)  # stable
         for rank, member in enumerate(order):
-            one = at_place(self.population, member)
+            one = member_at(self.population, member)
             description = {
                 "task": config.task_name,
                 "config": config_to_dict(config),
@@ -208,7 +208,7 @@ class _Trainer:
         if fresh:
             self._note(f"examining the best {'member' if len(fresh) == 1 else f'{len(fresh)} members'}")
         for member in fresh:
-            controller = at_place(self.population.members.controller, member)
+            controller = member_at(self.population.members.controller, member)
             self.examinations[member] = examine(self.config, controller, self.config.seed, EXAMINATION)
         return [member for member in first if self.examinations[member].passed]
 
@@ -303,4 +303,4 @@ def best_members(run: RunFolder, config: TrainConfig, devices: list[Device], cou
         population = _load_population(run, config, stage)
         score = compile_validation(config, config.stages[stage], devices)(population)
         for member in ranking(population, score)[:count]:
-            yield at_place(population.members.controller, int(member))
+            yield member_at(population.members.controller, int(member))
