@@ -92,7 +92,7 @@ def test_searched_programs_alone_need_no_trained_model_and_stand_in_the_paper_s_
 @pytest.fixture
 def finished_run(tmp_path) -> Path:
     """A run of access by its recipe that is finished, with an untrained network as its best member."""
-    from nram.training.population import member_at, init_population
+    from nram.training.population import init_population, member_at
     from nram.training.run_folder import RunFolder
     from nram.training.settings import load_config
 

@@ -45,7 +45,7 @@ class Case:
     loss: str = "expected"
     clip: float = np.inf
     renormalising: bool = True
-    hard: bool = False
+    straight_through: bool = False
     sharpness: float = 2.0
     halt_bias: float = -1.0
     warps: int = 0  # of a GPU's block; 0: as many as fit
@@ -66,7 +66,7 @@ class Case:
             batch=self.batch,
             renormalising=self.renormalising,
             loss=self.loss,
-            hard=self.hard,
+            straight_through=self.straight_through,
             precision=precision,
         )
 
@@ -92,8 +92,29 @@ def _random_case(index: int) -> Case:
 
 
 HARD = (
-    Case("hard, runs on", 21, MODULE_NAMES, registers=3, size=5, steps=4, batch=11, clip=0.05, hard=True),
-    Case("hard, halts", 22, ("READ", "ADD", "WRITE"), "lstm", 4, 6, steps=5, batch=9, hard=True, halt_bias=0.0),
+    Case(
+        "straight-through, runs on",
+        21,
+        MODULE_NAMES,
+        registers=3,
+        size=5,
+        steps=4,
+        batch=11,
+        clip=0.05,
+        straight_through=True,
+    ),
+    Case(
+        "straight-through, halts",
+        22,
+        ("READ", "ADD", "WRITE"),
+        "lstm",
+        4,
+        6,
+        steps=5,
+        batch=9,
+        straight_through=True,
+        halt_bias=0.0,
+    ),
 )
 CASES = (
     Case("all modules", 9, MODULE_NAMES, registers=3, size=5, steps=4, batch=11, clip=0.05, warps=3),
@@ -128,8 +149,20 @@ CASES = (
     Case("sharp", 3, steps=6, batch=40, sharpness=6.0),
     *map(_random_case, range(4)),
     *HARD,
-    Case("hard average", 13, size=5, batch=7, clip=0.05, loss="average", hard=True, halt_bias=0.2),
-    Case("hard automaton", 23, kind="automaton", size=5, batch=7, clip=0.05, loss="average", hard=True, halt_bias=0.2),
+    Case(
+        "straight-through average", 13, size=5, batch=7, clip=0.05, loss="average", straight_through=True, halt_bias=0.2
+    ),
+    Case(
+        "straight-through automaton",
+        23,
+        kind="automaton",
+        size=5,
+        batch=7,
+        clip=0.05,
+        loss="average",
+        straight_through=True,
+        halt_bias=0.2,
+    ),
 )
 
 
@@ -169,7 +202,7 @@ class Expected(NamedTuple):
 @lru_cache(maxsize=len(CASES))
 def plain(case: Case) -> Expected:
     """Outcomes and gradient by the plain path; once for all kernels."""
-    inputs, options = Inputs(case), Options(case.clip, EPSILON, case.renormalising, case.hard)
+    inputs, options = Inputs(case), Options(case.clip, EPSILON, case.renormalising, case.straight_through)
 
     def total(controller, memory, wanted, cells, limits, seeds):
         def one(memory, wanted, cells, limit):

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-DOUBT = 0.1  # added to the likelihoods of a hard machine: they are 0 or 1, and 0 has no logarithm
+DOUBT = 0.1  # added to the likelihoods of a discrete forward pass: they are 0 or 1, and 0 has no logarithm
 
 
 @jax.custom_vjp

@@ -27,7 +27,7 @@ class Options(NamedTuple):
     clip: Array | float = jnp.inf  # C1, on gradients of activations; infinite switches it off
     epsilon: Array | float = 1e-6  # inside every logarithm
     renormalising: bool = True
-    hard: bool = False  # straight-through: the forward pass takes the most probable value of every wire
+    straight_through: bool = False  # the forward pass takes the most probable value of every wire
 
 
 class Episode(NamedTuple):
@@ -60,7 +60,9 @@ def soft_step(
     if options.renormalising:
         weights = renormalise(weights)
     clip = jnp.asarray(options.clip, flags.dtype)
-    taken = certain(jnp.argmax(decision.logits, axis=-1), wiring.values, flags.dtype) if options.hard else None
+    taken = None
+    if options.straight_through:
+        taken = certain(jnp.argmax(decision.logits, axis=-1), wiring.values, flags.dtype)
     registers, memory = run_circuit(wiring, options.renormalising, clip, weights, state.registers, state.memory, taken)
     return SoftState(controller_state, registers, memory), decision.halt, entropy
 
@@ -88,7 +90,7 @@ def run_soft(
         state, halt, entropy = soft_step(ready, wiring, options, state)
         # p_t = f_t * prod (1 - f_i); the last step takes the rest.
         willing = jax.nn.sigmoid(halt)
-        if options.hard:
+        if options.straight_through:
             willing = willing + jax.lax.stop_gradient((halt >= 0) - willing)
         stop = jnp.where(step + 1 >= limit, 1.0, willing)
         finish = running * stop

@@ -1,8 +1,8 @@
 """Evaluation of trained controllers: error and exact match, soft and hard, on instances that were not trained on.
 
 In a trial at N, half of the instances have a complexity uniform up to N, half have N itself (docs/machine.md: 'perfect
-at N'). Validation, examination and test draw from separate streams of seeds, so no test instance ever helped to choose a
-member.
+at N'). Validation, examination and test draw from separate streams of seeds, so no test instance ever helped to
+choose a member.
 """
 
 from contextlib import AbstractContextManager, nullcontext

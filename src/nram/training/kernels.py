@@ -22,7 +22,7 @@ def chosen_kernel(config: TrainConfig, stage: StageConfig, devices: list[Device]
         batch=config.batch,
         renormalising=machine.renormalise,
         loss=config.loss,
-        hard=stage.straight_through,
+        straight_through=stage.straight_through,
     )
 
 

@@ -42,7 +42,7 @@ def soft_outcome(
 
     episode = run_soft(controller, wiring, instance.input, limit, steps, options, likelihood, dtype)
     if kind == "expected":
-        likelihoods = episode.observed + DOUBT if options.hard else episode.observed
+        likelihoods = episode.observed + DOUBT if options.straight_through else episode.observed
         per_step = -jnp.sum(limited_log(likelihoods, options.epsilon) * share[None, :], axis=-1)
         loss = jnp.sum(episode.finish * per_step)
     else:

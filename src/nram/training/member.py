@@ -213,8 +213,10 @@ def cost_and_gradient(
     return total(outcomes), outcomes, gradient
 
 
-def machine_options(config: TrainConfig, clip: Array | float = jnp.inf, hard: bool = False) -> Options:
-    return Options(clip=clip, epsilon=config.epsilon, renormalising=config.machine.renormalise, hard=hard)
+def machine_options(config: TrainConfig, clip: Array | float = jnp.inf, straight_through: bool = False) -> Options:
+    return Options(
+        clip=clip, epsilon=config.epsilon, renormalising=config.machine.renormalise, straight_through=straight_through
+    )
 
 
 def train_step(

@@ -27,9 +27,9 @@ from nram.training.member import StepReport
 from nram.training.population import (
     Population,
     abstract_population,
-    member_at,
     compile_training,
     init_population,
+    member_at,
     stage_keys,
 )
 from nram.training.run_folder import RunFolder

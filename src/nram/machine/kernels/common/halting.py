@@ -23,9 +23,9 @@ class Halting:
         self.forced = code.at.fcmp_ordered(">=", self.count, limit)
 
     def stop(self, willing: Value) -> Value:
-        """f_t, where the controller alone would stop with probability `willing`; a hard machine decides."""
+        """f_t, where the controller alone would stop with probability `willing`; a discrete one decides."""
         code = self.code
-        if self.shape.hard:
+        if self.shape.straight_through:
             willing = code.choose(code.above(code.number(0.5), willing), self.nothing, self.one)
         return code.choose(self.forced, self.one, willing)
 
@@ -70,7 +70,7 @@ class Halting:
 
 def likelihood(code: Code, shape: Specification, seen: Value) -> Value:
     """What the loss takes the logarithm of."""
-    return code.add(seen, code.number(DOUBT)) if shape.hard else seen
+    return code.add(seen, code.number(DOUBT)) if shape.straight_through else seen
 
 
 def log_share(code: Code, seen: Value, share: Value, epsilon: Value) -> Value:

@@ -56,7 +56,7 @@ class Specification:
     batch: int
     renormalising: bool
     loss: LossKind
-    hard: bool = False  # whether the forward pass takes the most probable value of every wire, and halts or does not
+    straight_through: bool = False  # the forward pass takes the most probable value of every wire
     precision: Precision = "float32"
     gradient: bool = True  # whether there is a backward pass
 

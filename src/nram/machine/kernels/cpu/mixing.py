@@ -34,8 +34,8 @@ class Mixing:
     def choose(self, wires: list[Wire], length: Value, log_epsilon: Value) -> Value:
         """Softmaxes of wires of the same length, side by side; returns the sum of their entropies.
 
-        In a hard machine the weights are 1 for the most probable value, the first if there are several, and 0 for
-        the others.
+        In a straight-through pass the weights are 1 for the most probable value, the first if there are several, and 0
+        for the others.
         """
         code, nothing = self.code, self.code.number(0.0)
 
@@ -64,7 +64,7 @@ class Mixing:
                 weight, logit = code.mul(code.load(wire.weights, v), factors[i]), self._logit(wire, v)
                 log = code.at_least(code.sub(logit, norms[i]), log_epsilon)
                 entropies[i] = code.fma(weight, log, entropies[i])
-                if self.shape.hard:
+                if self.shape.straight_through:
                     left = code.sub(code.number(1.0), taken[i])  # 0 once a value was taken
                     weight = code.choose(code.above(tops[i], logit), nothing, left)
                     taken[i] = code.add(taken[i], weight)
@@ -90,7 +90,7 @@ class Mixing:
                 slope = code.choose(above, code.add(log, code.number(1.0)), log_epsilon)  # of w log(max(w, epsilon))
                 whole = code.fma(minus, slope, code.load(gradient, v))
                 code.store(whole, gradient, v)
-                if self.shape.hard:  # the backward pass is soft, here and where values get their gradients
+                if self.shape.straight_through:  # the backward pass is soft, here and where values get their gradients
                     code.store(exponential(code, log), wire.weights, v)
                 results.append(code.fma(code.load(wire.weights, v), whole, total))
             return results

@@ -77,7 +77,7 @@ class ForwardPass:
         uncertain = episode.wires.choose()
         if shape.gradient:
             episode.wires.keep(episode.part(record, "weights"))
-        if shape.hard:
+        if shape.straight_through:
             code.sync()
             episode.wires.harden()  # after the record: backwards the wires are soft
         registers = self._circuit(step, registers, tape, record)
