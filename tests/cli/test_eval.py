@@ -66,7 +66,7 @@ def test_progress_goes_to_standard_error_as_lines(judged):
 def judged_before(judged, monkeypatch):
     """The judgement itself is not made again: it takes longest."""
     report = {name: value for name, value in judged.value.items() if name not in ("run", "member", "plot")}
-    monkeypatch.setattr("nram.training.report.judge", lambda *arguments, **settings: report)
+    monkeypatch.setattr("nram.training.report.evaluation_report", lambda *arguments, **settings: report)
 
 
 def test_text_gives_the_same_figures_and_names_the_plot(judged, judged_before, call, run, tmp_path):

@@ -9,7 +9,7 @@ from nram.limits import LIMIT_NAMES
 from nram.programs.library import find_entry
 from nram.reproduction.examining import Examined, Pair, Plan, Row
 from nram.reproduction.figure import draw_generalisation
-from nram.reproduction.measuring import Beyond, Measure
+from nram.reproduction.measuring import Measure
 from nram.reproduction.models import Model
 from nram.reproduction.paper import TABLE
 from nram.reproduction.report import (
@@ -38,15 +38,13 @@ def model(task: str, origin) -> Model:
     return Model(found, origin, f"{task}@{origin}", "nram ...", 10, found.step_limit, None, entry.program)
 
 
-def examined(
-    task="copy", origin="trained", soft=(0, 0, 0), hard=(0, 0, 0), far=(0, 0, 0), same=100, beyond=LIMIT_NAMES
-):
+def examined(task="copy", origin="trained", soft=(0, 0, 0), hard=(0, 0, 0), far=(0, 0, 0), same=100, beyond=(0, 0, 0)):
     trained = origin == "trained"
     return Examined(
         model(task, origin),
         Pair(measure(10) if trained else None, measure(10, hard), 100 if trained else None),
         Pair(measure(50, soft) if trained else None, measure(50, far), same if trained else None),
-        (Beyond(1000, 5, beyond),),
+        (measure(1000, beyond, count=5),),
         tuple(Pair(measure(n, limits="T"), measure(n, limits="T"), 100) for n in (10, 50)) if trained else (),
     )
 
@@ -127,8 +125,8 @@ def test_discretisation_is_perfect_if_the_outputs_are_the_same(settings, words):
     "settings, words",
     [
         ({}, "all right to n = 1,000"),
-        ({"beyond": ("T",)}, "all right to n = 50, at T only to n = 1,000"),
-        ({"hard": (0, 1, 1), "beyond": ()}, "at T only to n = 50"),
+        ({"beyond": (0, 5, 5)}, "all right to n = 50, at T only to n = 1,000"),
+        ({"hard": (0, 1, 1), "beyond": (5, 5, 5)}, "at T only to n = 50"),
         ({"far": (1, 0, 0)}, "all right to n = 10"),
         ({"hard": (1, 0, 0)}, "wrong at n = 10"),
     ],
@@ -149,9 +147,9 @@ def test_shares_are_rounded_but_never_to_none_or_all():
 
 
 def test_the_markdown_has_the_table_the_figure_and_every_limit():
-    text = to_markdown(reproduction(examined(beyond=("T", "2T"))), "generalisation.svg")
+    text = to_markdown(reproduction(examined(beyond=(0, 0, 2))), "generalisation.svg")
     assert "arXiv:1511.06392" in text and "(generalisation.svg)" in text
-    assert "| copy@trained | 2n+4 | program | = 1,000 | 5 | all right | all right | wrong |" in text
+    assert "| copy@trained | 2n+4 | program | = 1,000 | 5 | all right | all right | 2 wrong, error 20.0% |" in text
     for block in text.split("\n\n"):
         if block.startswith("|"):
             assert len({line.count("|") for line in block.strip().splitlines()}) == 1

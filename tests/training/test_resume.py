@@ -4,17 +4,15 @@ Here everything happens in one process, so that every single moment can be tried
 command line do it with processes.
 """
 
-import json
 import os
 import shutil
-from dataclasses import replace
-from functools import lru_cache
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
-from safetensors.numpy import load_file
+from support.training_runs import ending, shared_compilation
 
 from nram import files
 from nram.errors import NramError
@@ -36,22 +34,11 @@ CONFIG = load_config(
     ],
 )
 REPORTS = [(stage, step) for stage in (0, 1) for step in (10, 20, 30, 40)]
-CLOCK = ("seconds", "seconds_left", "example_steps_per_s")
 
 
 @pytest.fixture(scope="module", autouse=True)
 def quick_runs():
-    """A checkpoint at every chance, and compiled programs that all the runs of this file share."""
-
-    def remember(function):
-        kept = lru_cache(lambda config, stage, devices, *kernel: function(config, stage, list(devices), *kernel))
-        return lambda config, stage, devices, *kernel: kept(config, stage, tuple(devices), *kernel)
-
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("compile_training", "compile_validation", "compile_fit"):
-            patch.setattr(trainer, name, remember(getattr(trainer, name)))
-        patch.setattr(trainer, "init_population", lru_cache(trainer.init_population))
-        patch.setattr(trainer, "CHECKPOINT_SECONDS", 0)
+    with shared_compilation():
         yield
 
 
@@ -69,18 +56,6 @@ def go_on(path: Path, config: TrainConfig = CONFIG, callbacks: TrainingCallbacks
     """Start the run, or go on with it."""
     run = RunFolder.open(path) if (path / "run.json").is_file() else RunFolder.create(path, config, [], "")
     return train(run, config, jax.devices(), callbacks, **stopping)
-
-
-def ending(path: Path):
-    """All that a finished run has found, but for what the clock says."""
-
-    def timeless(row):
-        return {name: value for name, value in row.items() if name not in CLOCK}
-
-    best = {file.name: file.read_bytes() for file in (path / "best").iterdir()}
-    arrays = {name: array.tobytes() for name, array in load_file(path / "checkpoint.safetensors").items()}
-    metrics = [timeless(json.loads(line)) for line in (path / "metrics.jsonl").read_text().splitlines()]
-    return best, arrays, metrics, timeless(json.loads((path / "result.json").read_text()))
 
 
 @pytest.fixture(scope="module")
@@ -236,6 +211,12 @@ def test_a_finished_run_that_lost_its_result_finds_it_again(left_alone, tmp_path
     shutil.rmtree(tmp_path / "best")
     go_on(tmp_path)
     assert ending(tmp_path) == left_alone
+
+
+def test_a_checkpoint_of_version_0_1_is_read():
+    state = {"stage": 1, "step": 25, "done": False, "seconds": 1.5, "rows": 3, "hard": 0.25, "perfect": 0}
+    assert trainer._State.from_dict(state).solved_hard == 0.25
+    assert trainer._State.from_dict(asdict(trainer._State(solved_hard=0.5))) == trainer._State(solved_hard=0.5)
 
 
 def test_a_checkpoint_of_another_configuration_is_not_gone_on_with(tmp_path):

@@ -1,11 +1,16 @@
-"""`nram eval`: how good is what a run has learned?"""
+"""`nram eval`: how good is a trained member of a run?"""
 
 import argparse
 import sys
 from pathlib import Path
+from typing import Any
 
 from nram.cli.arguments import add_device, jax_seed, natural, positive
 from nram.cli.output import print_json, table
+from nram.extensions import get_task
+from nram.runtime import prepare_devices
+from nram.tasks.base import Task
+from nram.training.run_folder import RunFolder
 
 CURVE = (10, 20, 30, 40, 50)
 
@@ -35,112 +40,78 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from nram.extensions import get_task
-    from nram.training.run_folder import RunFolder
-
     folder = RunFolder.open(arguments.path)
-    folder.member_file(arguments.member)  # a refusal need not wait for JAX
+    folder.member_file(arguments.member)  # a refusal does not wait for JAX
+    task = get_task(folder.config.task)
     if arguments.solve is not None:
-        get_task(folder.config.task).check_complexity(arguments.solve)
-    from nram.runtime import prepare_devices
-
+        task.check_complexity(arguments.solve)
     prepare_devices(arguments.device)
     controller, _ = folder.load_member(arguments.member)
+    from nram.training import report
+
     if arguments.solve is not None:
-        return _solve(arguments, folder.config, controller)
-    return _judge(arguments, folder, controller)
-
-
-def _judge(arguments, folder, controller) -> int:
-    import json
-
-    from nram.files import write_atomically
-    from nram.training.report import evaluation_report
-
-    def progress(done: int, total: int, what: str) -> None:
-        end = "\n" if not sys.stderr.isatty() else "\033[K\r"
-        print(f"[{done}/{total}] {what}", end=end, file=sys.stderr, flush=True)
-
-    report = evaluation_report(
-        folder.config, controller, count=arguments.count, seed=arguments.seed, curve=CURVE, progress=progress
+        return _show_solved(arguments, task, report.solve(folder.config, controller, arguments.solve, arguments.seed))
+    found = report.evaluation_report(
+        folder.config, controller, count=arguments.count, seed=arguments.seed, curve=CURVE, progress=_show_progress
     )
     if sys.stderr.isatty():
         print("\033[K", end="", file=sys.stderr)
-    report = {"run": str(folder.path), "member": arguments.member, **report}
-
-    from nram.pictures.curves import plot_run, read_metrics
-
+    found = {"run": str(folder.path), "member": arguments.member, **found}
     name = "eval" if arguments.member == 0 else f"eval-{arguments.member}"
     plot = arguments.plot or folder.path / f"{name}.png"
-    write_atomically(folder.path / f"{name}.json", (json.dumps(report, indent=2) + "\n").encode())
-    plot_run(report, read_metrics(folder.metrics), plot)
+    folder.write_json(f"{name}.json", found)
+    from nram.pictures.curves import plot_run  # matplotlib
+
+    plot_run(found, folder.read_metrics(), plot)
     if arguments.json:
-        print_json({**report, "plot": str(plot)})
-        return 0
-    print(
-        f"{report['task']}, member {arguments.member} of {folder.path}, {arguments.count} unseen instances a figure\n"
-    )
-    rows = [["", "n", "step limit", "error", "exact"]]
-    for row in report["perfection"]:
-        figures = [f"{row['error']:.4f}", f"{row['exact']:.2%}"]
-        rows.append([row["mode"], f"<= {row['max_complexity']}", row["limit"], *figures])
-    print(table(rows))
-    print(
-        "\nperfect at the trained complexity: "
-        + ", ".join(f"{mode} {'yes' if report['perfect'][mode] else 'no'}" for mode in ("soft", "hard"))
-        + f"; hard at n = {report['far']}: {'yes' if report['perfect']['far'] else 'no'}\n"
-    )
-    rows = [["n up to", "soft error", "soft exact", "hard error", "hard exact"]]
-    for point in report["curve"]:
-        soft, hard = point["soft"], point["hard"]
-        rows.append(
-            [str(point["max_complexity"])]
-            + [f"{soft['error']:.4f}", f"{soft['exact']:.2%}", f"{hard['error']:.4f}", f"{hard['exact']:.2%}"]
-        )
-    print(table(rows))
-    print(f"\ncurve: {plot}")
+        print_json({**found, "plot": str(plot)})
+    else:
+        _print_report(found)
+        print(f"\ncurve: {plot}")
     return 0
 
 
-def _solve(arguments, config, controller) -> int:
-    import jax.numpy as jnp
+def _show_progress(done: int, total: int, what: str) -> None:
+    end = "\n" if not sys.stderr.isatty() else "\033[K\r"
+    print(f"[{done}/{total}] {what}", end=end, file=sys.stderr, flush=True)
 
-    from nram.extensions import get_task
-    from nram.limits import wrong_cells
-    from nram.machine import run_hard
-    from nram.training.member import wiring_of
 
-    task = get_task(config.task)
-    instance = task.sample(arguments.solve, 1, arguments.seed)[0]
-    limit = task.step_limit.longest(arguments.solve)
-    result = run_hard(controller, wiring_of(config.machine), jnp.array(instance.input), limit)
-    memory = [int(value) for value in result.memory]
-    right = not wrong_cells(memory, instance)
+def _print_report(report: dict[str, Any]) -> None:
+    print(
+        f"{report['task']}, member {report['member']} of {report['run']}, {report['instances']} unseen instances each\n"
+    )
+    rows = [["", "n", "step limit", "error", "exact"]]
+    for row in report["perfection"]:
+        rows.append([row["mode"], f"<= {row['max_complexity']}", row["limit"], *_figures(row)])
+    print(table(rows))
+    soft, hard, far = ("yes" if report["perfect"][part] else "no" for part in ("soft", "hard", "far"))
+    print(f"\nperfect at the trained complexity: soft {soft}, hard {hard}; hard at n = {report['far']}: {far}\n")
+    rows = [["n up to", "soft error", "soft exact", "hard error", "hard exact"]]
+    for point in report["curve"]:
+        rows.append([str(point["max_complexity"]), *_figures(point["soft"]), *_figures(point["hard"])])
+    print(table(rows))
+
+
+def _figures(score: dict[str, float]) -> list[str]:
+    return [f"{score['error']:.4f}", f"{score['exact']:.2%}"]
+
+
+def _show_solved(arguments: argparse.Namespace, task: Task, solved: dict[str, Any]) -> int:
     if arguments.json:
-        print_json(
-            {
-                "task": task.name,
-                "input": instance.input,
-                "memory": memory,
-                "expected": instance.output,
-                "cells": instance.cells,
-                "right": right,
-                "steps": int(result.steps),
-                "halted": bool(result.halted),
-            }
-        )
-        return 0 if right else 1
-    print(f"{task.name}: {task.layout}\n")
-    for name, cells in (("input", instance.input), ("output", memory)):
-        print(name)
-        _print_cells(cells, instance.cells)
-    ending = "halted by itself" if result.halted else f"did not halt within {limit} steps"
-    print(f"{'right' if right else 'WRONG'}: {len(instance.cells)} output cells, {int(result.steps)} steps, {ending}")
-    return 0 if right else 1
+        print_json(solved)
+    else:
+        print(f"{task.name}: {task.layout}\n")
+        for title, cells in (("input", solved["input"]), ("output", solved["memory"])):
+            print(title)
+            _print_cells(cells, solved["cells"])
+        ending = "halted by itself" if solved["halted"] else f"did not halt within {solved['steps']} steps"
+        verdict = "right" if solved["right"] else "WRONG"
+        print(f"{verdict}: {len(solved['cells'])} output cells, {solved['steps']} steps, {ending}")
+    return 0 if solved["right"] else 1
 
 
 def _print_cells(memory: list[int], marked: list[int], columns: int = 20) -> None:
-    """The memory in rows; output cells in brackets."""
+    """Print the memory in rows, with the output cells in brackets."""
     width = len(str(len(memory)))
     inside = set(marked)
     for start in range(0, len(memory), columns):

@@ -17,7 +17,7 @@ from nram.cli.progress import TrainingDisplay
 from nram.programs.ir import ORIGINS, Origin
 from nram.reproduction.examining import Plan
 from nram.reproduction.job import ReproductionJob
-from nram.reproduction.report import Reproduction, curve_cells, legend, line_cells, to_json, trained_ones
+from nram.reproduction.report import Reproduction, curve_cells, legend, line_cells, to_json
 
 PLAIN_SECONDS = 5  # between two lines in a pipe
 
@@ -30,9 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "best member of that run is examined instead of the zoo's."
     )
     parser.epilog = (
-        "The full examination takes about 40 seconds for each trained network on two CPU cores, most of them to "
-        "compile, and about 10 seconds when that was done before; a network that does not halt by itself is run for "
-        "all 20n+200 steps and takes one or two minutes more. --count 1000 and --at 20 are ways to look sooner."
+        "The full examination of ten networks takes some minutes on two CPU cores. --count 1000 and --at 20 give a "
+        "quicker look."
     )
     parser.add_argument("tasks", nargs="*", metavar="TASK", help="default: the paper's ten, or those of --train")
     parser.add_argument(
@@ -92,7 +91,7 @@ def _show(table: Reproduction) -> None:
     console.print(_grid(line_cells(table)))
     for line in legend(table):
         console.print(line, style="dim", markup=False)
-    if trained_ones(table.rows):
+    if table.trained:
         console.print("\nGeneralisation: error at T(n), complexities uniform up to n", style="bold")
         console.print(_grid(curve_cells(table)))
 

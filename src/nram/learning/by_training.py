@@ -1,7 +1,7 @@
-"""Learning by training: runs of the usual trainer on the training examples, until one gives a program or time is over.
+"""Learning by training: one training run after another on the training examples, until one gives a program.
 
-Structure and stages are chosen here, small ones first. Nothing held out is ever trained or selected on; it judges the
-programs that are extracted. This module imports JAX.
+Structure and stages are chosen here, small ones first. Held-out examples are never used to train or to select members;
+the extracted programs are scored on them. This module imports JAX.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 from nram.learning.candidate import FOR_THE_INPUTS, Candidate, better
@@ -23,7 +24,6 @@ from nram.programs.ir import Program
 from nram.programs.simplify import simplify
 from nram.programs.simplify.specialise import visited_situations
 from nram.runtime import device_name, prepare_devices
-from nram.tasks.base import Task
 from nram.training.callbacks import Interrupted, TrainingCallbacks
 from nram.training.config import MachineConfig, StageConfig, TrainConfig
 from nram.training.job import TrainingJob
@@ -33,12 +33,12 @@ from nram.training.trainer import best_members
 if TYPE_CHECKING:
     from nram.learning.job import LearningJob
 
-# Registers, repeats, and the steps a size: tried in turn, run after run.
+# Registers, repeats, and steps per item: a run for each, in turn.
 STRUCTURES = ((4, 1, 1), (6, 1, 1), (4, 2, 1), (6, 1, 2), (6, 2, 1))
 SPARE_STEPS = 4  # of T(n) while the loop is learned
 FIRST_SIZES = 6  # a loop is learned on arrays of about this length
-LEAST_SECONDS = 20.0  # less than this hardly compiles a stage
-EXTRACTED = 8  # of the best members of a run
+LEAST_SECONDS = 20.0  # compiling a stage takes about this long
+EXTRACTED = 8  # best members of a run whose programs are tried
 
 
 @dataclass(frozen=True)
@@ -53,17 +53,15 @@ class TrainingEnd:
 def learn_by_training(
     job: LearningJob, parts: Parts, seconds: float, callbacks: TrainingCallbacks, stopping: Callable[[], bool]
 ) -> TrainingEnd:
-    """Train one run after another until a program is exact on everything. An unfinished run goes on."""
+    """Train one run after another until a program is exact on everything. An unfinished run continues."""
     began = time.monotonic()
-    task = training_task(parts.training, job.name)
-    fixed_steps = job.steps is not None or all(example.own_steps for example in parts.training)
     best: Candidate | None = None
     runs = refused = 0
 
     def spent() -> bool:
         return stopping() or time.monotonic() - began > seconds
 
-    for index, config in enumerate(configurations(task, parts, job.seed, fixed_steps)):
+    for index, config in enumerate(configurations(job, parts)):
         run = TrainingJob.open(job.folder / "training" / str(index), config, job.words, resume=True)
         if run.result is not None:  # its programs were scored before
             continue
@@ -80,51 +78,45 @@ def learn_by_training(
     return TrainingEnd(best, refused, runs, time.monotonic() - began)
 
 
-def configurations(task: Task, parts: Parts, seed: int, fixed_steps: bool) -> Iterator[TrainConfig]:
-    """One run after another, without end. The loop comes first, then halting, then the full size."""
+def configurations(job: LearningJob, parts: Parts) -> Iterator[TrainConfig]:
+    """One run after another, without end. Each learns the loop first, then halting, then the full size."""
+    task = training_task(parts.training, job.name)
+    fixed_steps = job.steps is not None or all(example.own_steps for example in parts.training)
     sizes = [max(1, size) for size in by_size(parts.training)]
     largest = sizes[-1]
     first = max((size for size in sizes if size <= sizes[0] + FIRST_SIZES - 1), default=largest)
-    number = 0
-    while True:
-        registers, repeats, per_item = STRUCTURES[number % len(STRUCTURES)]
-        stages = (
-            StageConfig(first, steps=400, population=48, step_slack=2),
-            StageConfig(first, steps=800, population=16, step_slack=14, keep=8, stop_at=3),
-            StageConfig(largest, steps=400, population=4, step_slack=20, keep=4, stop_at=1),
-        )
+    for index, (registers, repeats, per_item) in enumerate(cycle(STRUCTURES)):
         yield TrainConfig(
             task=task.name,
-            seed=(seed + 1000 * number) % 2**32,
+            seed=(job.seed + 1000 * index) % 2**32,
             check_every=50,
             validation=96,
             steps_per_item=None if fixed_steps else per_item,
             steps_constant=None if fixed_steps else SPARE_STEPS * per_item,
             machine=MachineConfig(registers=registers, repeats=repeats),
-            stages=stages,
+            stages=(
+                StageConfig(first, steps=400, population=48, step_slack=2),
+                StageConfig(first, steps=800, population=16, step_slack=14, keep=8, stop_at=3),
+                StageConfig(largest, steps=400, population=4, step_slack=20, keep=4, stop_at=1),
+            ),
         )
-        number += 1
 
 
-def _candidates(job: TrainingJob, device: str, parts: Parts, index: int) -> Iterator[Candidate]:
+def _candidates(run: TrainingJob, device: str, parts: Parts, index: int) -> Iterator[Candidate]:
     """The programs of the best members, whether the run is finished or was stopped."""
-    config, devices = job.config, prepare_devices(device)
-    how = (
-        *training_details(config),
-        ("run", f"{index}, seed {config.seed}"),
-        ("device", device_name(devices)),
-    )
-    for controller in best_members(job.folder, config, devices, EXTRACTED):
+    config, devices = run.config, prepare_devices(device)
+    how = (*training_details(config), ("run", f"{index}, seed {config.seed}"), ("device", device_name(devices)))
+    for controller in best_members(run.folder, config, devices, EXTRACTED):
         raw = extract_table(controller, wiring_of(config.machine), origin="trained")
         yield _simplified(raw, parts, how)
 
 
 def _simplified(raw: Program, parts: Parts, how: tuple[tuple[str, str], ...]) -> Candidate:
-    """For the inputs learned from, if that costs nothing on the others; otherwise the same on every memory."""
+    """Simplified for the training inputs, if that costs nothing on other examples; otherwise for every memory."""
     simple = simplify(raw)
     limits = ((one.instance, max(example_limits(one.instance.steps, one.cells))) for one in parts.training)
-    places: set[Any] = set().union(*(visited_situations(simple, instance, limit) for instance, limit in limits))
-    shorter = simplify(simple, visited=places)
+    visited: set[Any] = set().union(*(visited_situations(simple, instance, limit) for instance, limit in limits))
+    shorter = simplify(simple, visited=visited)
     whole, short = (Candidate(program, judgement_of(program, parts), how) for program in (simple, shorter))
     if short.merit >= whole.merit:
         return Candidate(short.program, short.judgement, (*how, ("simplified", FOR_THE_INPUTS)))

@@ -1,6 +1,5 @@
 """Curves of a run: its error while training, and the error of a member against complexity."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +52,3 @@ def _generalisation_panel(axes, report: dict[str, Any]) -> None:
 def _label(axes, x: float, words: str) -> None:
     """Beside a vertical line, inside the axes."""
     axes.text(x, 0.6, words, fontsize=7, color="0.4", rotation=90, ha="left", va="top")
-
-
-def read_metrics(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []

@@ -1,10 +1,10 @@
 """The paper's Table 1 and its figure of generalisation, measured again.
 
+job        checks, trains where asked, examines, writes the files
 paper      what the paper's table says
-models     what is examined: the zoo's programs and networks, or the best member of a run
-soft       the continuous machine under several step limits in one pass
+models     the zoo's programs and networks, or the best member of a run
 measuring  networks and programs on the same unseen instances
-examining  the order of the work, and its yield
-report     the yield as JSON, and in the words of the table
+examining  which model is measured on which instances
+report     the figures as JSON and as tables
 figure     error against maximal complexity, drawn
 """

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from nram.files import write_atomically
 from nram.pictures.curves import HARD, SOFT
 from nram.reproduction.examining import Examined
-from nram.reproduction.report import Reproduction, trained_ones
+from nram.reproduction.report import Reproduction
 
 COLUMNS = 5
 
@@ -43,7 +43,7 @@ def generalisation(table: Reproduction) -> Figure:
             handles |= _plot(axes, trained)
     for axes in panels[len(table.rows) :]:
         axes.set_visible(False)
-    largest = max([table.plan.at, *(pair.max_complexity for _, one in trained_ones(table.rows) for pair in one.curve)])
+    largest = max([table.plan.at, *(pair.max_complexity for _, one in table.trained for pair in one.curve)])
     panels[0].set(xlim=(0, largest + 2), ylim=(-0.04, 1.04))
     figure.supxlabel("maximal complexity", fontsize=10)
     figure.supylabel("error", fontsize=10)

@@ -71,9 +71,9 @@ class ReproductionJob:
             self.out.mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError):
             raise UsageError(f"{self.out} is a file or lies below one: choose another --out") from None
-        devices = prepare_devices(self.device)
+        prepare_devices(self.device)
         models = [(task, self._models(task, on_note)) for task in self._chosen()]
-        table = Reproduction(self.plan, tuple(examine_all(models, self.plan, devices, progress)), self.origins)
+        table = Reproduction(self.plan, tuple(examine_all(models, self.plan, progress)), self.origins)
         return table, self._write(table)
 
     def _models(self, task: Task, on_note: Callable[[str], None]) -> list[Model]:

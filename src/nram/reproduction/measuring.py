@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from nram.limits import LIMIT_NAMES, StepLimit, wrong_instances
 from nram.programs.execute import execute
 from nram.programs.ir import Program
-from nram.programs.verify.batches import BatchCheck
-from nram.programs.verify.verification import verification
-from nram.tasks.base import Task, TracedInstance
+from nram.tasks.base import Task
 
 if TYPE_CHECKING:
-    from nram.reproduction.soft import SoftRunner
+    from nram.machine import Controller
+    from nram.training.config import TrainConfig
 
-CELLS_AT_ONCE = 1 << 20
+Outputs: TypeAlias = dict[str, np.ndarray]
+"""The memories [instances, M] at the end, for each step limit."""
 
 
 @dataclass(frozen=True)
@@ -27,13 +26,18 @@ class Instances:
     """Unseen instances of one task on memories of one size."""
 
     max_complexity: int
-    complexity: np.ndarray
-    traced: TracedInstance
-    limits: np.ndarray
-    """int32 [instances, limits]: a column for each of LIMIT_NAMES, or for T(n) alone."""
+    input: np.ndarray
+    """int32 [instances, M]"""
+    output: np.ndarray
+    cells: np.ndarray
+    """bool [instances, M]: the output cells"""
+    scored: np.ndarray
+    """Those that count for the paper's error."""
+    limits: dict[str, np.ndarray]
+    """The step limit of each instance, by the names of LIMIT_NAMES, or for T(n) alone."""
 
     def __len__(self) -> int:
-        return len(self.complexity)
+        return len(self.input)
 
 
 @dataclass(frozen=True)
@@ -60,89 +64,65 @@ class Measure:
         return 1 - self.wrong[limit] / self.instances
 
 
-@dataclass(frozen=True)
-class Beyond:
-    """A program on a few instances of one large complexity."""
-
-    complexity: int
-    instances: int
-    right: tuple[str, ...]
-    """The limits under which all came out right."""
-
-    @property
-    def right_at_limit(self) -> bool:
-        return "T" in self.right
-
-    @property
-    def right_under_every_limit(self) -> bool:
-        return set(self.right) == set(LIMIT_NAMES)
-
-
 def draw_instances(
     task: Task, limit: StepLimit, max_complexity: int, count: int, seed: int, *, uniform: bool = False
 ) -> Instances:
-    """Test instances as `nram eval` draws them: half of them of the largest complexity, or, for the figure, all of
-    complexities uniform up to it, with T(n) as their only limit."""
-    from nram.training.evaluation import Trial, draw_trial
+    """Test instances as `nram eval` draws them.
+
+    Half of them have the largest complexity. For the figure (`uniform`) all complexities are uniform up to it, and T(n)
+    is the only limit.
+    """
+    from nram.training.evaluation import Trial, draw_trial  # JAX
 
     traced, complexity = draw_trial(Trial(task.name, max_complexity, count, seed, "test", uniform))
-    columns = [limit.named(complexity, name) for name in (LIMIT_NAMES[:1] if uniform else LIMIT_NAMES)]
-    return Instances(max_complexity, complexity, traced, np.stack(columns, axis=1).astype(np.int32))
+    names = ("T",) if uniform else LIMIT_NAMES
+    limits = {name: limit.named(complexity, name) for name in names}
+    return Instances(max_complexity, *map(np.asarray, traced), limits=limits)
 
 
-def soft_outputs(runner: SoftRunner, instances: Instances, done: Callable[[int], None]) -> np.ndarray:
-    """The continuous machine's memories [instances, limits, M], certain in the output cells only.
+def draw_large(task: Task, limit: StepLimit, complexity: int, count: int, seed: int) -> Instances:
+    """Instances of one complexity that is far too large for a continuous machine."""
+    rng, size = Random(f"reproduce {task.name} {complexity} {seed}"), task.least_memory(complexity)
+    memories = [task.sample_input(rng, complexity, size) for _ in range(count)]
+    cells, scored = np.zeros((2, count, size), bool)
+    outputs = np.empty((count, size), np.int32)
+    for i, memory in enumerate(memories):
+        instance = task.solved(memory, complexity)
+        outputs[i], cells[i, instance.cells], scored[i, instance.scored] = instance.output, True, True
+    limits = {name: np.full(count, limit.named(complexity, name)) for name in LIMIT_NAMES}
+    return Instances(complexity, np.array(memories, np.int32), outputs, cells, scored, limits)
 
-    Instances of like complexity run together. `done` is told how many are behind it.
-    """
-    traced, order = instances.traced, np.argsort(instances.complexity, kind="stable")
-    size = traced.input.shape[1]
-    outputs = np.empty((len(instances), instances.limits.shape[1], size), np.int32)
-    cells = np.asarray(traced.cells) | np.asarray(traced.scored)
-    at_once = runner.at_once(size)
-    for begin in range(0, len(instances), at_once):
-        done(begin)
-        places = order[begin : begin + at_once]
-        outputs[places] = runner.predict(np.asarray(traced.input)[places], cells[places], instances.limits[places])
+
+def network_outputs(config: TrainConfig, controller: Controller, instances: Instances) -> Outputs:
+    """What the continuous machine puts out."""
+    from nram.training.evaluation import soft_memories  # JAX
+
+    start = instances.input
+    return {name: soft_memories(config, controller, start, limits) for name, limits in instances.limits.items()}
+
+
+def program_outputs(program: Program, instances: Instances) -> Outputs:
+    """What the program puts out."""
+    outputs = {name: np.empty_like(instances.input) for name in instances.limits}
+    for name, limits in instances.limits.items():
+        for limit in np.unique(limits):
+            chosen = limits == limit
+            outputs[name][chosen] = execute(program, instances.input[chosen], int(limit)).memory
     return outputs
 
 
-def program_outputs(program: Program, instances: Instances) -> np.ndarray:
-    """The program's memories [instances, limits, M]."""
-    start = np.asarray(instances.traced.input)
-    outputs = np.empty((len(instances), instances.limits.shape[1], start.shape[1]), np.int32)
-    for column in range(instances.limits.shape[1]):
-        for limit in np.unique(instances.limits[:, column]):
-            places = np.flatnonzero(instances.limits[:, column] == limit)
-            outputs[places, column] = execute(program, start[places], int(limit)).memory
-    return outputs
-
-
-def compared(outputs: np.ndarray, instances: Instances) -> Measure:
-    """The outputs against the answers."""
-    traced = instances.traced
-    cells, scored = np.asarray(traced.cells), np.asarray(traced.scored)
+def measure(outputs: Outputs, instances: Instances) -> Measure:
+    """Compare the outputs with the answers."""
+    scored = instances.scored
     error, wrong = {}, {}
-    for column in range(outputs.shape[1]):
-        differs = outputs[:, column] != np.asarray(traced.output)
-        error[LIMIT_NAMES[column]] = float(np.mean((differs & scored).sum(axis=1) / scored.sum(axis=1)))
-        wrong[LIMIT_NAMES[column]] = int(wrong_instances(outputs[:, column], traced.output, cells).sum())
+    for name, memories in outputs.items():
+        wrong_scored = ((memories != instances.output) & scored).sum(axis=1)
+        error[name] = float(np.mean(wrong_scored / scored.sum(axis=1)))
+        wrong[name] = int(wrong_instances(memories, instances.output, instances.cells).sum())
     return Measure(instances.max_complexity, len(instances), error, wrong)
 
 
-def alike(soft: np.ndarray, hard: np.ndarray, instances: Instances) -> int:
-    """Instances on which both put out the same, right or wrong, under every limit."""
-    cells = np.asarray(instances.traced.cells)[:, None, :]
-    return int((~wrong_instances(soft, hard, cells).any(axis=1)).sum())
-
-
-def run_beyond(program: Program, task: Task, complexity: int, count: int, seed: int) -> Beyond:
-    """The program on instances far larger than a continuous machine could be run on."""
-    check = BatchCheck(verification(program, task), complexity, "random")
-    size = task.least_memory(complexity)
-    rng = Random(f"reproduce {task.name} {complexity} {seed}")
-    at_once = max(1, CELLS_AT_ONCE // size)
-    for begin in range(0, count, at_once):
-        check.add([task.sample_input(rng, complexity, size) for _ in range(min(at_once, count - begin))])
-    right = tuple(name for name in LIMIT_NAMES if name in check.right)
-    return Beyond(complexity, check.instances, right)
+def same_outputs(soft: Outputs, hard: Outputs, instances: Instances) -> int:
+    """The number of instances with the same output, right or wrong, under every limit."""
+    differ = [wrong_instances(soft[name], hard[name], instances.cells) for name in instances.limits]
+    return int((~np.any(differ, axis=0)).sum())

@@ -1,4 +1,4 @@
-"""What is examined: a network with its program, or a program alone, and where they come from."""
+"""The models to examine: a network with its program, or a program alone."""
 
 from __future__ import annotations
 
@@ -48,34 +48,29 @@ class Model:
 
 
 def zoo_models(task: Task, origins: Sequence[Origin] = ORIGINS) -> list[Model]:
-    """What the zoo has of a task, in the order of the origins."""
+    """The zoo's models of a task, in the order of the origins."""
     entries = (find_entry(f"{task.name}@{origin}") for origin in ORIGINS if origin in origins)
     return [_zoo_model(task, entry) for entry in entries if entry is not None]
 
 
 def _zoo_model(task: Task, entry: ZooEntry) -> Model:
-    network, missing = None, ""
-    if entry.origin == "trained":
-        network, missing = _zoo_network(entry)
+    network = None
+    if entry.has_weights:
+        with zoo_weights(entry) as path:
+            config, controller, _ = load_weights(path)
+        network = Network(config, controller)
+    missing = network is None and entry.origin == "trained"
     return Model(
         task=task,
         origin=entry.origin,
         source=entry.title,
         made=dict(entry.program.made).get("command", ""),
-        trained_up_to=task.trained_up_to if network is None else _trained_up_to(network.config),
+        trained_up_to=task.trained_up_to if network is None else network.config.trained_up_to,
         limit=entry.program.limit or task.step_limit,
         network=network,
         program=entry.program,
-        missing=missing,
+        missing="its weights are not in the zoo" if missing else "",
     )
-
-
-def _zoo_network(entry: ZooEntry) -> tuple[Network | None, str]:
-    if not entry.has_weights:
-        return None, "its weights are not in the zoo"
-    with zoo_weights(entry) as path:
-        config, controller, _ = load_weights(path)
-    return Network(config, controller), ""
 
 
 def run_model(task: Task, folder: RunFolder, on_note: Callable[[str], None] = lambda text: None) -> Model:
@@ -94,13 +89,9 @@ def run_model(task: Task, folder: RunFolder, on_note: Callable[[str], None] = la
         origin="trained",
         source=str(folder.path),
         made=shlex.join(["nram", *arguments]),
-        trained_up_to=_trained_up_to(folder.config),
+        trained_up_to=folder.config.trained_up_to,
         limit=task.step_limit,
         network=Network(folder.config, controller),
         program=program,
         missing=missing,
     )
-
-
-def _trained_up_to(config: TrainConfig) -> int:
-    return max(stage.max_complexity for stage in config.stages)

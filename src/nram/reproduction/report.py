@@ -1,17 +1,18 @@
-"""The yield as JSON, and as text: the paper's table with our columns beside its own."""
+"""The figures as JSON and as text: the paper's table with our columns beside its own."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from nram.limits import LIMIT_NAMES
 from nram.programs.ir import ORIGINS, Origin
 from nram.reproduction.examining import BEYOND, Examined, Pair, Plan, Row
-from nram.reproduction.measuring import Beyond, Measure
+from nram.reproduction.measuring import Measure
 from nram.reproduction.paper import NOTES, SOURCE, TABLE
 from nram.runtime import versions
+from nram.tasks.base import Task
 
 NOTHING = "-"
 
@@ -23,7 +24,12 @@ class Reproduction:
     plan: Plan
     rows: tuple[Row, ...]
     origins: tuple[Origin, ...] = ORIGINS
-    """Those that were looked at."""
+    """Those that were examined."""
+
+    @property
+    def trained(self) -> list[tuple[Task, Examined]]:
+        """The tasks that have a trained model, with its figures."""
+        return [(row.task, one) for row in self.rows if (one := row.of("trained")) is not None]
 
     def why_missing(self, origin: Origin) -> str:
         """Why a row has nothing of this origin."""
@@ -71,7 +77,7 @@ def _examined_to_json(examined: Examined) -> dict[str, Any]:
         "at_far_complexity": _pair_to_json(examined.far),
         "beyond": [
             {
-                "complexity": one.complexity,
+                "complexity": one.max_complexity,
                 "instances": one.instances,
                 "right_at_T": one.right_at_limit,
                 "right_under_every_limit": one.right_under_every_limit,
@@ -83,15 +89,11 @@ def _examined_to_json(examined: Examined) -> dict[str, Any]:
 
 
 def _pair_to_json(pair: Pair) -> dict[str, Any]:
-    return {
-        "soft": None if pair.soft is None else _measure_to_json(pair.soft),
-        "hard": None if pair.hard is None else _measure_to_json(pair.hard),
-        "same_outputs": pair.same,
-    }
+    return {"soft": _measure_to_json(pair.soft), "hard": _measure_to_json(pair.hard), "same_outputs": pair.same}
 
 
-def _measure_to_json(measure: Measure) -> dict[str, Any]:
-    return {
+def _measure_to_json(measure: Measure | None) -> dict[str, Any] | None:
+    return measure and {
         "max_complexity": measure.max_complexity,
         "instances": measure.instances,
         "limits": {name: _figures(measure, name) for name in measure.error},
@@ -104,8 +106,8 @@ def _point_to_json(pair: Pair) -> dict[str, Any]:
     return {
         "max_complexity": pair.max_complexity,
         "instances": pair.instances,
-        "soft": None if pair.soft is None else _figures(pair.soft, "T"),
-        "hard": None if pair.hard is None else _figures(pair.hard, "T"),
+        "soft": pair.soft and _figures(pair.soft, "T"),
+        "hard": pair.hard and _figures(pair.hard, "T"),
     }
 
 
@@ -197,37 +199,24 @@ def _discretisation(trained: Pair, far: Pair) -> str:
 
 def _reach(examined: Examined) -> str:
     """Up to which size the program made no mistake."""
-    checks = program_checks(examined)
-    if not checks:
+    measures = [pair.hard for pair in (examined.trained, examined.far) if pair.hard is not None]
+    measures = sorted([*measures, *examined.beyond], key=lambda one: one.max_complexity)
+    if not measures:
         return "no program"
-    everywhere = _largest(checks, lambda one: one.right_under_every_limit)
-    at_limit = _largest(checks, lambda one: one.right_at_limit)
+    everywhere = _largest(measures, [one.right_under_every_limit for one in measures])
+    at_limit = _largest(measures, [one.right_at_limit for one in measures])
     if at_limit is None:
-        return f"wrong at n = {_size(checks[0]):,}"
+        return f"wrong at n = {measures[0].max_complexity:,}"
     if everywhere == at_limit:
         return f"all right to n = {at_limit:,}"
     words = "" if everywhere is None else f"all right to n = {everywhere:,}, "
     return f"{words}at T only to n = {at_limit:,}"
 
 
-def program_checks(examined: Examined) -> list[Measure | Beyond]:
-    """What was run of the program, from the smallest size to the largest."""
-    measures = [pair.hard for pair in (examined.trained, examined.far) if pair.hard is not None]
-    return sorted([*measures, *examined.beyond], key=_size)
-
-
-def _size(check: Measure | Beyond) -> int:
-    return check.max_complexity if isinstance(check, Measure) else check.complexity
-
-
-def _largest(checks: Sequence[Measure | Beyond], holds: Any) -> int | None:
-    """The size up to which it holds without a gap."""
-    largest = None
-    for check in checks:
-        if not holds(check):
-            break
-        largest = _size(check)
-    return largest
+def _largest(measures: Sequence[Measure], right: Sequence[bool]) -> int | None:
+    """The size up to which all are right."""
+    count = right.index(False) if False in right else len(right)
+    return measures[count - 1].max_complexity if count else None
 
 
 def percent(share: float) -> str:
@@ -240,19 +229,15 @@ def percent(share: float) -> str:
 
 def curve_cells(table: Reproduction) -> list[list[str]]:
     """The figure as a table: a line for each trained network and one for its program."""
-    points = sorted({pair.max_complexity for _, one in trained_ones(table.rows) for pair in one.curve})
+    points = sorted({pair.max_complexity for _, one in table.trained for pair in one.curve})
     rows = [["task", "", *(f"n <= {point}" for point in points)]]
-    for row, one in trained_ones(table.rows):
+    for task, one in table.trained:
         for mode, words in (("soft", "network"), ("hard", "program")):
             found = {pair.max_complexity: getattr(pair, mode) for pair in one.curve}
             measures = [found.get(point) for point in points]
             cells = [NOTHING if measure is None else percent(measure.error["T"]) for measure in measures]
-            rows.append([row.task.name if mode == "soft" else "", words, *cells])
+            rows.append([task.name if mode == "soft" else "", words, *cells])
     return rows
-
-
-def trained_ones(rows: Iterable[Row]) -> list[tuple[Row, Examined]]:
-    return [(row, one) for row in rows if (one := row.of("trained")) is not None]
 
 
 def detail_cells(table: Reproduction) -> list[list[str]]:
@@ -261,14 +246,14 @@ def detail_cells(table: Reproduction) -> list[list[str]]:
     for row in table.rows:
         for one in row.examined:
             head = [one.model.source, str(one.model.limit)]
-            for pair, sign in ((one.trained, "<="), (one.far, "=")):
-                for measure, words in ((pair.soft, "network"), (pair.hard, "program")):
-                    if measure is not None:
-                        size = f"{sign} {measure.max_complexity:,}"
-                        rows.append([*head, words, size, f"{measure.instances:,}", *_under_limits(measure)])
-            for check in one.beyond:
-                right = ["all right" if name in check.right else "wrong" for name in LIMIT_NAMES]
-                rows.append([*head, "program", f"= {check.complexity:,}", f"{check.instances:,}", *right])
+            trained, far = one.trained, one.far
+            lines = [("network", "<=", trained.soft), ("program", "<=", trained.hard)]
+            lines += [("network", "=", far.soft), ("program", "=", far.hard)]
+            lines += [("program", "=", large) for large in one.beyond]
+            for words, sign, measure in lines:
+                if measure is not None:
+                    size, count = f"{sign} {measure.max_complexity:,}", f"{measure.instances:,}"
+                    rows.append([*head, words, size, count, *_under_limits(measure)])
     return rows
 
 
@@ -301,7 +286,7 @@ def legend(table: Reproduction) -> list[str]:
 
 def to_markdown(table: Reproduction, figure: str) -> str:
     parts = ["# Table 1 of the paper, and ours", _markdown(table_cells(table)), *legend(table)]
-    if trained_ones(table.rows):
+    if table.trained:
         parts += ["## Generalisation", f"![error against maximal complexity]({figure})", _markdown(curve_cells(table))]
         parts.append(
             f"Error at T(n) on {table.plan.count_at:,} instances, complexities uniform up to the maximum; 'program' is "

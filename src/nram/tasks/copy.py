@@ -1,4 +1,4 @@
-"""Copy: copy an array to the address that a pointer gives."""
+"""Copy: write an array once more, to where a pointer says."""
 
 from __future__ import annotations
 

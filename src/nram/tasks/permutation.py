@@ -1,4 +1,4 @@
-"""Permutation: overwrite a permutation with the array, reordered by it."""
+"""Permutation: reorder an array as a permutation says, in the permutation's place."""
 
 from __future__ import annotations
 

@@ -108,6 +108,11 @@ class TrainConfig:
     def task_name(self) -> str:
         return get_task(self.task).name
 
+    @property
+    def trained_up_to(self) -> int:
+        """The largest complexity of all stages."""
+        return max(stage.max_complexity for stage in self.stages)
+
     def step_limit(self, n: Any) -> Any:
         """The T(n) of training."""
         default = get_task(self.task).step_limit

@@ -94,20 +94,30 @@ def _run_all(config: TrainConfig, controller: Controller, instances: TracedInsta
     return jax.vmap(run)(instances.input, jnp.asarray(limits))
 
 
-def soft_score(
-    config: TrainConfig, controller: Controller, instances: TracedInstance, limits: ArrayLike, steps: int
-) -> Score:
-    """The same of the continuous machine, by the plain path: its output is the argmax of the averaged memory."""
+def soft_memories(config: TrainConfig, controller: Controller, memories: np.ndarray, limits: np.ndarray) -> np.ndarray:
+    """The continuous machine's output memories [N, M] for these inputs and step limits: the argmax of the averaged
+    memory. The CPU's kernel computes them, or the plain path on JAX's device where there is no kernel."""
+    controller = jax.tree.map(np.asarray, controller)
+    predicted = kernel_predictions(config, controller, memories, limits)
+    if predicted is None:
+        predicted = _plain_soft(config, int(limits.max()))(controller, memories, limits)
+    return np.asarray(predicted)
+
+
+@lru_cache(maxsize=64)
+def _plain_soft(config: TrainConfig, steps: int):
     wiring, options = wiring_of(config.machine), machine_options(config)
 
-    def one(arguments):
-        memory, limit = arguments
-        return jnp.argmax(run_soft(controller, wiring, memory, limit, steps, options).output, axis=-1)
+    def all_memories(controller: Controller, memories: Array, limits: Array) -> Array:
+        def one(arguments):
+            memory, limit = arguments
+            return jnp.argmax(run_soft(controller, wiring, memory, limit, steps, options).output, axis=-1)
 
-    size = instances.input.shape[-1]
-    batch = max(1, SOFT_BATCH_BYTES // (12 * size * size))
-    predicted = jax.lax.map(one, (instances.input, limits), batch_size=min(batch, instances.input.shape[0]))
-    return _score(predicted, instances)
+        count, size = memories.shape
+        batch = max(1, SOFT_BATCH_BYTES // (12 * size * size))
+        return jax.lax.map(one, (memories, limits), batch_size=min(batch, count))
+
+    return jax.jit(all_memories)
 
 
 @jax.jit
@@ -122,31 +132,25 @@ def _share(flags: Array) -> Array:
 
 
 @lru_cache(maxsize=64)
-def _compiled(mode: Mode, config: TrainConfig, steps: int):
-    if mode == "hard":
-        return jax.jit(partial(hard_score, config))
-    return jax.jit(partial(soft_score, config, steps=steps))
+def _compiled_hard(config: TrainConfig):
+    return jax.jit(partial(hard_score, config))
 
 
 def evaluate(config: TrainConfig, controller: Controller, trial: Trial, mode: Mode, limit: str = "T") -> Score:
     """One controller's score on one trial under one kind of step limit.
 
-    The continuous machine runs by the CPU's kernel, the plain path (on JAX's device) is where there is none. The
-    discretised one runs on the CPU as well: of a GPU it would only use the slowest side, a long loop of tiny kernels.
+    The discretised machine runs on the CPU: a GPU is slow at a long loop of tiny kernels.
     """
     instances, complexity = draw_trial(trial)
     limits = get_task(trial.task).step_limit.named(complexity, limit)
     controller = jax.tree.map(np.asarray, controller)
     if mode == "hard":
         with _on_cpu():
-            score = _compiled(mode, config, 0)(controller, instances, limits)
+            score = _compiled_hard(config)(controller, instances, limits)
     else:
-        predicted = kernel_predictions(config, controller, np.asarray(instances.input), limits)
-        if predicted is None:
-            score = _compiled(mode, config, int(limits.max()))(controller, instances, limits)
-        else:
-            with _on_cpu():
-                score = _score(predicted, instances)
+        predicted = soft_memories(config, controller, np.asarray(instances.input), limits)
+        with _on_cpu():
+            score = _score(predicted, instances)
     return jax.tree.map(float, score)
 
 
@@ -178,7 +182,7 @@ FAR = 50  # the paper tests generalisation up to here
 
 def examine(config: TrainConfig, controller: Controller, seed: int, count: int) -> Examination:
     """Test for perfection, the cheap and telling parts first; what follows a failure is not run."""
-    trained = max(stage.max_complexity for stage in config.stages)
+    trained = config.trained_up_to
 
     def failure(mode: Mode, complexity: int) -> str | None:
         trial = Trial(config.task, complexity, count, seed, "examination")

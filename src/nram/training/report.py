@@ -1,12 +1,16 @@
-"""The full evaluation of one controller: what `nram eval` reports."""
+"""What `nram eval` reports of one trained controller. This module imports JAX."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from nram.limits import LIMIT_NAMES
-from nram.machine import Controller
+import jax.numpy as jnp
+
+from nram.extensions import get_task
+from nram.limits import LIMIT_NAMES, wrong_cells
+from nram.machine import Controller, run_hard
 from nram.training.config import TrainConfig
 from nram.training.evaluation import FAR, Mode, Trial, evaluate
+from nram.training.member import wiring_of
 
 
 def evaluation_report(
@@ -23,11 +27,11 @@ def evaluation_report(
     Under every limit at the trained complexity (soft and hard) and at FAR (hard); then at T(n), with complexities
     uniform up to each point of the curve.
     """
-    trained = max(stage.max_complexity for stage in config.stages)
+    trained = config.trained_up_to
     modes: tuple[Mode, ...] = ("soft", "hard")
-    jobs: list[tuple[Mode, int]] = [("soft", trained), ("hard", trained), ("hard", FAR)]
+    parts: dict[str, tuple[Mode, int]] = {"soft": ("soft", trained), "hard": ("hard", trained), "far": ("hard", FAR)}
     points = sorted({trained, *curve})
-    total = len(jobs) * len(LIMIT_NAMES) + len(points) * len(modes)
+    total = len(parts) * len(LIMIT_NAMES) + len(points) * len(modes)
     done = 0
 
     def score(mode: Mode, complexity: int, limit: str, uniform: bool) -> dict[str, float]:
@@ -37,18 +41,15 @@ def evaluation_report(
         trial = Trial(config.task, complexity, count, seed, "test", uniform)
         return evaluate(config, controller, trial, mode, limit)._asdict()
 
-    perfection = [
-        {"mode": mode, "max_complexity": complexity, "limit": limit, **score(mode, complexity, limit, False)}
-        for mode, complexity in jobs
-        for limit in LIMIT_NAMES
-    ]
+    rows = {
+        part: [
+            {"mode": mode, "max_complexity": complexity, "limit": limit, **score(mode, complexity, limit, False)}
+            for limit in LIMIT_NAMES
+        ]
+        for part, (mode, complexity) in parts.items()
+    }
     curve_points = [{"max_complexity": n, **{mode: score(mode, n, "T", True) for mode in modes}} for n in points]
     progress(total, total, "done")
-
-    def perfect(mode: str, complexity: int) -> bool:
-        rows = [row for row in perfection if (row["mode"], row["max_complexity"]) == (mode, complexity)]
-        return all(row["exact"] == 1.0 for row in rows)
-
     return {
         "task": config.task_name,
         "seed": config.seed,
@@ -56,11 +57,26 @@ def evaluation_report(
         "test_seed": seed,
         "trained_up_to": trained,
         "far": FAR,
-        "perfect": {
-            "soft": perfect("soft", trained),
-            "hard": perfect("hard", trained),
-            "far": perfect("hard", FAR),
-        },
-        "perfection": perfection,
+        "perfect": {part: all(row["exact"] == 1.0 for row in found) for part, found in rows.items()},
+        "perfection": [row for found in rows.values() for row in found],
         "curve": curve_points,
+    }
+
+
+def solve(config: TrainConfig, controller: Controller, complexity: int, seed: int) -> dict[str, Any]:
+    """Run the discretised machine on one instance, under the longest of the three step limits."""
+    task = get_task(config.task)
+    instance = task.sample(complexity, 1, seed)[0]
+    limit = task.step_limit.longest(complexity)
+    result = run_hard(controller, wiring_of(config.machine), jnp.array(instance.input), limit)
+    memory = [int(value) for value in result.memory]
+    return {
+        "task": task.name,
+        "input": instance.input,
+        "memory": memory,
+        "expected": instance.output,
+        "cells": instance.cells,
+        "right": not wrong_cells(memory, instance),
+        "steps": int(result.steps),
+        "halted": bool(result.halted),
     }

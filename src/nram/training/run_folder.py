@@ -57,7 +57,7 @@ class RunFolder:
         }
         with run.locked():
             run.require_new()  # still: another process may have been faster
-            run._write_json("run.json", record)
+            run.write_json("run.json", record)
         return run
 
     def require_new(self) -> None:
@@ -148,11 +148,14 @@ class RunFolder:
         return self._read_json("result.json") if (self.path / "result.json").is_file() else None
 
     def write_result(self, result: dict[str, Any]) -> None:
-        self._write_json("result.json", result)
+        self.write_json("result.json", result)
 
     def append_metrics(self, row: dict[str, Any]) -> None:
         with _refusals(self.path), open(self.metrics, "a") as file:
             file.write(json.dumps(row) + "\n")
+
+    def read_metrics(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.metrics.read_text().splitlines()] if self.metrics.exists() else []
 
     def cut_metrics(self, lines: int) -> None:
         """Remove the rows after the first `lines`: the steps after the checkpoint are about to be repeated."""
@@ -185,7 +188,7 @@ class RunFolder:
 
     # ---- files
 
-    def _write_json(self, name: str, value: Any) -> None:
+    def write_json(self, name: str, value: Any) -> None:
         write_atomically(self.path / name, (json.dumps(value, indent=2) + "\n").encode())
 
     def _read_json(self, name: str) -> Any:

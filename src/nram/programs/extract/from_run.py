@@ -76,7 +76,6 @@ def _raw_program(
 def training_details(config: TrainConfig) -> list[Entry]:
     """For the card of a trained program: which network, and what it was trained on."""
     machine = config.machine
-    largest = max(stage.max_complexity for stage in config.stages)
     slack = max(stage.step_slack for stage in config.stages)
     limit = StepLimit(config.step_limit(1) - config.step_limit(0), config.step_limit(0))
     return [
@@ -85,7 +84,7 @@ def training_details(config: TrainConfig) -> list[Entry]:
             f"{machine.controller}, {machine.hidden} hidden units, {machine.registers} registers, "
             f"{len(machine.modules)} modules x {machine.repeats}",
         ),
-        ("trained", f"n up to {largest}, T(n) = {limit} and up to {slack} steps more"),
+        ("trained", f"n up to {config.trained_up_to}, T(n) = {limit} and up to {slack} steps more"),
     ]
 
 

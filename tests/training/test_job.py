@@ -1,0 +1,195 @@
+"""Every way to train gives the same run: the command line, the Python API, `nram reproduce` and `nram learn`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.training_runs import ending, shared_compilation
+
+import nram
+from nram.cli import main
+from nram.errors import UsageError
+from nram.learning import by_training
+from nram.learning.callbacks import LearningCallbacks
+from nram.learning.job import LearningJob
+from nram.learning.parts import split
+from nram.learning.task import training_task
+from nram.reproduction import job as reproduction
+from nram.reproduction.examining import Plan
+from nram.reproduction.job import ReproductionJob
+from nram.tasks.example_files import ExampleFile, read_examples
+from nram.training.callbacks import Interrupted, Report, TrainingCallbacks
+from nram.training.config import TrainConfig
+from nram.training.job import TrainingJob
+from nram.training.settings import load_config
+
+SETTINGS = {
+    "registers": 2,
+    "hidden": 8,
+    "modules": ["READ", "INC", "WRITE"],
+    "batch": 4,
+    "validation": 8,
+    "check_every": 10,
+    "stages": [
+        {"max_complexity": 2, "steps": 20, "population": 4},
+        {"max_complexity": 2, "steps": 10, "population": 2},
+    ],
+}
+OVERRIDES = [f"{key}={json.dumps(value)}" for key, value in SETTINGS.items()]
+WORDS = [word for override in OVERRIDES for word in ("--set", override)]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick_runs():
+    with shared_compilation():
+        yield
+
+
+def config_of(task: str) -> TrainConfig:
+    return load_config(task, overrides=OVERRIDES, seed=3)
+
+
+@pytest.fixture(scope="module")
+def examples(tmp_path_factory) -> ExampleFile:
+    """Examples of a small problem: the number in cell 1 goes to cell 0."""
+    file = tmp_path_factory.mktemp("examples") / "first.jsonl"
+    rows = [([0, a, *rest, 0], a) for a in (1, 2) for rest in ([], [1], [2], [1, 2], [2, 1, 1])]
+    file.write_text("\n".join(json.dumps({"input": m, "output": [a, *m[1:]], "cells": [0]}) for m, a in rows))
+    return read_examples(file)
+
+
+@pytest.fixture(scope="module")
+def task(examples) -> str:
+    """The task of the training examples, known by its name in this process."""
+    return training_task(split(examples.examples, 0, "").training, "first").name
+
+
+@pytest.fixture(scope="module")
+def by_job(task, tmp_path_factory):
+    """The run as the job itself makes it."""
+    path = tmp_path_factory.mktemp("job") / "run"
+    TrainingJob.open(path, config_of(task), ["train"]).run("cpu")
+    return ending(path)
+
+
+def test_the_command_line_trains_the_same_run(task, by_job, tmp_path):
+    words = ["train", task, "--seed", "3", "--device", "cpu", "--out", str(tmp_path / "run"), *WORDS]
+    assert main(words) == 0
+    assert ending(tmp_path / "run") == by_job
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["arguments"] == words
+
+
+def test_the_python_api_trains_the_same_run_and_records_the_command_for_it(task, by_job, tmp_path):
+    run = nram.train(task, tmp_path / "run", seed=3, settings=SETTINGS, device="cpu")
+    assert ending(run.path) == by_job
+    record = json.loads((run.path / "run.json").read_text())
+    assert record["arguments"] == ["train", task, "--seed", "3", *WORDS]
+
+
+def test_reproduce_trains_the_same_run(task, by_job, tmp_path, monkeypatch):
+    monkeypatch.setitem(reproduction.TABLE, task, None)
+    monkeypatch.setattr(reproduction, "load_config", lambda name, seed: config_of(name))
+    job = ReproductionJob([], [task], ("trained",), Plan(at=2, seed=3), tmp_path, "cpu")
+    job.run_training(TrainingCallbacks(), lambda: False)
+    assert ending(tmp_path / "runs" / f"{task}-3") == by_job
+
+
+# ---- learning
+
+
+class StopAfter(TrainingCallbacks):
+    """Asks for a stop after some reports."""
+
+    def __init__(self, count: int):
+        self.left = count
+
+    def report(self, report: Report) -> None:
+        self.left -= 1
+
+    def stopping(self) -> bool:
+        return self.left <= 0
+
+
+class WithTraining(LearningCallbacks):
+    def __init__(self, training: TrainingCallbacks):
+        self.training = training
+
+
+@pytest.fixture
+def learning(examples, task, monkeypatch):
+    """A function from a folder to a job that trains a single small run."""
+    monkeypatch.setattr(by_training, "configurations", lambda job, parts: iter([config_of(task)]))
+    return lambda folder: LearningJob(examples, folder, method="train", device="cpu", resume=True)
+
+
+def test_learning_trains_the_same_run(by_job, learning, tmp_path):
+    learning(tmp_path).run()
+    assert ending(tmp_path / "training" / "0") == by_job
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_learning_that_was_stopped_and_resumed_ends_like_undisturbed_learning(by_job, learning, tmp_path, count):
+    whole = learning(tmp_path / "whole").run()
+    stop, job = StopAfter(count), learning(tmp_path / "parts")
+    stopped = job.run(WithTraining(stop), stop.stopping)
+    assert stopped.program is not None and not (job.folder / "training" / "0" / "result.json").exists()
+    resumed = job.run()
+    assert ending(job.folder / "training" / "0") == by_job
+    assert whole.training is not None and whole.training.best is not None
+    assert resumed.training is not None and resumed.training.best is not None
+    assert resumed.training.best.program == whole.training.best.program
+    assert resumed.judgement is not None and whole.judgement is not None
+    assert resumed.judgement.training.right >= whole.judgement.training.right
+    again = job.run()  # the run is finished: nothing is trained
+    assert again.training is None or again.training.runs == 0
+
+
+# ---- callbacks and refusals
+
+
+class Log(TrainingCallbacks):
+    def __init__(self):
+        self.calls: list[str] = []
+
+    def started(self, config, path, device):
+        self.calls.append("started")
+
+    def warning(self, text):
+        self.calls.append(text)
+
+    def ended(self):
+        self.calls.append("ended")
+
+
+def test_a_run_that_is_stopped_is_ended_and_one_continued_elsewhere_is_warned_about(task, tmp_path):
+    job, log = TrainingJob.open(tmp_path / "run", config_of(task), []), Log()
+    with pytest.raises(Interrupted):
+        job.run("cpu", log, stopping=lambda: True)
+    assert log.calls == ["started", "ended"]
+    record = json.loads((tmp_path / "run" / "run.json").read_text())
+    (tmp_path / "run" / "run.json").write_text(json.dumps({**record, "device": "an abacus"}))
+    log = Log()
+    TrainingJob.open(tmp_path / "run", config_of(task), [], resume=True).run("cpu", log)
+    warning, *rest = log.calls
+    assert "device was an abacus, is" in warning and "may differ" in warning and rest == ["started", "ended"]
+
+
+def test_opening_a_job_writes_nothing_and_compares_what_was_given(task, tmp_path: Path):
+    path = tmp_path / "run"
+    job = TrainingJob.for_task(task, path, overrides=OVERRIDES, seed=3)
+    assert not path.exists() and job.result is None
+    job.run("cpu")
+    with pytest.raises(UsageError, match="holds a run already"):
+        TrainingJob.for_task(task, path)
+    ways: list[dict[str, Any]] = [{}, {"seed": 3}, {"overrides": OVERRIDES, "seed": 3}]
+    for same in ways:
+        assert TrainingJob.for_task(task, path, resume=True, **same).config == job.config
+    with pytest.raises(UsageError, match="seed: 3 in the run, 4 asked for"):
+        TrainingJob.for_task(task, path, resume=True, seed=4)
+    with pytest.raises(UsageError, match="another configuration"):
+        TrainingJob.for_task(task, path, resume=True, overrides=["batch=5"])
+    with pytest.raises(UsageError, match=f"a run of the task '{task}'"):
+        TrainingJob.for_task("copy", path, resume=True)
