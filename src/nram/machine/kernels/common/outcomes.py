@@ -65,8 +65,8 @@ def outcomes_and_gradient(shape: Shape, controller: Controller, batch: Batch, se
 
 def _call(shape: Shape, controller: Any, batch: Batch, seeds: Array) -> tuple[Raw, Any]:
     kinds = {
-        name: jax.ShapeDtypeStruct(own, jnp.int32 if name in INTEGERS else shape.precision)
-        for name, own in shape.buffers.items()
+        name: jax.ShapeDtypeStruct(lengths, jnp.int32 if name in INTEGERS else shape.precision)
+        for name, lengths in shape.buffers.items()
     }
     leaves, tree = jax.tree.flatten(controller)
     epsilon = jnp.asarray(batch.epsilon, shape.precision)

@@ -104,7 +104,7 @@ class Arrangement:
 def _starts(lengths: tuple[int, ...], slots: tuple[int, ...]) -> tuple[int, ...]:
     """The best of some random orders; always the same, because the seed is fixed."""
     random = Random(0)
-    found, _cost = min((_drawn(lengths, slots, random) for _ in range(DRAWN)), key=lambda own: own[1])
+    found, _cost = min((_drawn(lengths, slots, random) for _ in range(DRAWN)), key=lambda drawn: drawn[1])
     return tuple(found[wire] for wire in range(len(lengths)))
 
 
@@ -116,10 +116,10 @@ def _drawn(lengths: tuple[int, ...], slots: tuple[int, ...], random: Random) -> 
     random.shuffle(left)
     while left:
         bank = free % BANKS
-        chosen = min(left, key=lambda own: taken[own[0] // GROUP, bank])
+        chosen = min(left, key=lambda wire: taken[wire[0] // GROUP, bank])
         left.remove(chosen)
         taken[chosen[0] // GROUP, bank] += 1
         found[chosen[1]] = free
         free += -(-lengths[chosen[1]] // QUAD) * QUAD
     groups = {group for group, _bank in taken}
-    return found, sum(max(count for (own, _), count in taken.items() if own == group) - 1 for group in groups)
+    return found, sum(max(count for (other, _), count in taken.items() if other == group) - 1 for group in groups)

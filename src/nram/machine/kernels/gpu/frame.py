@@ -46,8 +46,8 @@ class Frame:
         self.shared = shared
         self.block, self.warp = position.block, position.warp
         self.buffers = {
-            name: self._part(buffers[name], name in INTEGERS, position.member, prod(own))
-            for name, own in shape.buffers.items()
+            name: self._part(buffers[name], name in INTEGERS, position.member, prod(lengths))
+            for name, lengths in shape.buffers.items()
         }
         begin = code.at.add(code.at.mul(self.warp, code.index(shape.warp["end"])), code.index(shape.common))
         self.own = {name: code.place(code.place(shared, begin), offset) for name, offset in shape.warp.items()}

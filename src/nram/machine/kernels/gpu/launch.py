@@ -72,13 +72,13 @@ def _functions(cuda: Any, shape: WarpShape) -> list[DeviceFunction]:
     text = ctypes.create_string_buffer(cached(f"{fingerprint(shape, SOURCES)}.ptx", lambda: ptx(shape).encode()))
     status = cuda.cuModuleLoadDataEx(ctypes.byref(module), text, len(options), options, values)
     _check(cuda, status, f"compile the kernel ({log.value.decode(errors='replace').strip()})")
-    return [_function(cuda, module, own) for own in launches(shape)]
+    return [_function(cuda, module, launch) for launch in launches(shape)]
 
 
-def _function(cuda: Any, module: ctypes.c_void_p, own: Launch) -> DeviceFunction:
+def _function(cuda: Any, module: ctypes.c_void_p, launch: Launch) -> DeviceFunction:
     function, number = ctypes.c_void_p(), ctypes.c_int()
-    _check(cuda, cuda.cuModuleGetFunction(ctypes.byref(function), module, own.entry.encode()), "find the kernel")
-    wanted = own.shared_bytes
+    _check(cuda, cuda.cuModuleGetFunction(ctypes.byref(function), module, launch.entry.encode()), "find the kernel")
+    wanted = launch.shared_bytes
     _check(cuda, cuda.cuFuncSetAttribute(function, DYNAMIC_SHARED, wanted), f"give a block {wanted} bytes")
     found = []
     for attribute in (MOST_REGISTERS, LOCAL_BYTES):
@@ -110,10 +110,10 @@ def build_handler(shape: WarpShape, functions: list[int], launch: int) -> ir.Mod
         code.at.store(place, code.place(parameters, index, POINTER))
     members, stream = code.members(), code.stream()
     one, status = I32(1), I32(0)
-    for own, function in zip(launches(shape), functions, strict=True):
-        blocks = code.at.trunc(code.at.mul(members, I64(own.blocks)), I32)
-        grid, block = [blocks, one, one], [I32(own.warps * LANES), one, one]
-        arguments = [code.at.inttoptr(I64(function), POINTER), *grid, *block, I32(own.shared_bytes)]
+    for part, function in zip(launches(shape), functions, strict=True):
+        blocks = code.at.trunc(code.at.mul(members, I64(part.blocks)), I32)
+        grid, block = [blocks, one, one], [I32(part.warps * LANES), one, one]
+        arguments = [code.at.inttoptr(I64(function), POINTER), *grid, *block, I32(part.shared_bytes)]
         arguments += [stream, parameters, NULL]
         kind = FunctionPointer(ir.FunctionType(I32, [argument.type for argument in arguments]))
         status = code.at.or_(status, code.at.call(code.at.inttoptr(I64(launch), kind), arguments))

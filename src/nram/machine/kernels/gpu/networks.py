@@ -18,11 +18,11 @@ TILES = 12  # tiles of 32 outputs whose sums are in registers at the same time
 class Network:
     """The controller of one kernel, as code."""
 
-    def __init__(self, code: Warps, shape: WarpShape, weights: Value, own: dict[str, Value]):
+    def __init__(self, code: Warps, shape: WarpShape, weights: Value, parts: dict[str, Value]):
         self.code = code
         self.shape = shape
         self.weights = weights  # of the whole block, in shared memory
-        self.x, self.wires = own["room"], own["wires"]
+        self.x, self.wires = parts["room"], parts["wires"]
 
     def start(self) -> list[Value]:
         """The state before the first step."""
@@ -116,31 +116,28 @@ class Network:
         ]
         weight, bias = code.place(self.weights, layer.weight), code.place(self.weights, layer.bias)
 
+        def loaded(row: Value) -> list[Value]:
+            return [
+                number
+                for column, width in zip(columns, widths, strict=True)
+                for number in code.load_some(width, row, column)
+            ]
+
         def four(k: Value, sums: list[Value]) -> list[Value]:
             for number, x in enumerate(code.quad(self.x, k)):
                 row = code.place(weight, code.at.mul(code.at.add(k, code.index(number)), code.index(layer.stride)))
-                own = [
-                    value
-                    for column, width in zip(columns, widths, strict=True)
-                    for value in code.load_some(width, row, column)
-                ]
-                sums = [code.fma(x, value, total) for value, total in zip(own, sums, strict=True)]
+                sums = [code.fma(x, value, total) for value, total in zip(loaded(row), sums, strict=True)]
             return sums
 
-        begin = [
-            value
-            for column, width in zip(columns, widths, strict=True)
-            for value in code.load_some(width, bias, column)
-        ]
-        results = code.repeat(layer.deep, four, begin, step=QUAD)
+        results = code.repeat(layer.deep, four, loaded(bias), step=QUAD)
         if done == 0:
             code.sync()
         for column, width in zip(columns, widths, strict=True):
-            own, results = results[:width], results[width:]
+            numbers, results = results[:width], results[width:]
             if width == 1:
                 there = code.at.icmp_signed("<", column, code.whole(layer.outputs))
-                own = [code.choose(there, own[0], code.nothing)]  # the padding stays 0 in the backward pass too
-            code.store_some(own, self.wires, column)
+                numbers = [code.choose(there, numbers[0], code.nothing)]  # the padding stays 0 in the backward pass too
+            code.store_some(numbers, self.wires, column)
 
     # Backwards
 
@@ -186,8 +183,8 @@ class Network:
         """The gradient where the result was above 0. In the padding it never is."""
         code = self.code
         return [
-            code.choose(code.above(own, code.nothing), row, code.nothing)
-            for own, row in zip(results, rows, strict=False)
+            code.choose(code.above(result, code.nothing), row, code.nothing)
+            for result, row in zip(results, rows, strict=False)
         ]
 
     def _layer_back(self, layer: Layer, rows: list[Value], record: Value) -> list[Value]:
@@ -221,8 +218,8 @@ class Network:
             here = code.spread(j)
             gradient = code.load_quads(gradients, code.at.add(column, here))
             for number, index in enumerate(indices):
-                for own, other in zip(gradient, code.load_quads(weight, code.at.add(index, here)), strict=True):
-                    sums[number] = code.fma(own, other, sums[number])
+                for g, w in zip(gradient, code.load_quads(weight, code.at.add(index, here)), strict=True):
+                    sums[number] = code.fma(g, w, sums[number])
             return sums
 
         sums = code.repeat(layer.outputs, some, [code.nothing] * len(indices), step=LANES)

@@ -122,11 +122,11 @@ def store_gradients(frame: Frame) -> None:
     code = frame.code
     blocks = code.index(summing_blocks(frame.shape))
     part, block = code.at.udiv(frame.block, blocks), code.at.urem(frame.block, blocks)
-    own = code.at.add(code.at.mul(block, code.index(SUMMING_WARPS)), frame.warp)
+    own_tile = code.at.add(code.at.mul(block, code.index(SUMMING_WARPS)), frame.warp)  # among the tiles of all layers
     first = 0
     for number, layer in enumerate(frame.shape.layers):
         tiles = Tiles(layer)
-        tile = code.at.sub(own, code.index(first))
+        tile = code.at.sub(own_tile, code.index(first))
         with code.at.if_then(code.at.icmp_unsigned("<", tile, code.index(tiles.count))):
             _tile(frame, number, tiles, tile, part)
         first += tiles.count
@@ -146,20 +146,20 @@ def _tile(frame: Frame, number: int, tiles: Tiles, tile: Value, part: Value) -> 
     single = [code.at.add(code.lane, code.spread(code.at.add(column, code.index(row)))) for row in rows]
     sums = _sums(frame, layer, part, inputs, outputs, single)
 
-    shapes, names = frame.shape.buffers, [f"gradient{2 * number + own}" for own in range(2)]
+    shapes, names = frame.shape.buffers, [f"gradient{2 * number + k}" for k in range(2)]
     begins = [code.spread(code.at.mul(part, code.index(prod(shapes[name][1:])))) for name in names]
     columns = [code.at.add(output, code.whole(j)) for output in outputs for j in range(QUAD)]
-    places = [_given(frame, layer, own) for own in columns]
+    targets = [_given(frame, layer, index) for index in columns]
     for k in range(QUAD):
         row = code.at.add(inputs, code.whole(k))
         exists = code.at.icmp_signed("<", row, code.whole(layer.inputs))
         begin = code.at.add(begins[0], code.at.mul(row, code.whole(layer.given)))
-        for total, (place, there) in zip(sums[k * LANE_OUTPUTS :], places, strict=False):
-            code.store_each(total, frame.buffers[names[0]], code.at.add(begin, place), code.at.and_(exists, there))
+        for total, (target, there) in zip(sums[k * LANE_OUTPUTS :], targets, strict=False):
+            code.store_each(total, frame.buffers[names[0]], code.at.add(begin, target), code.at.and_(exists, there))
     once = code.at.icmp_signed("==", code.spread(start), code.whole(0))
-    for total, own in zip(sums[-len(single) :], single, strict=True):
-        place, there = _given(frame, layer, own)
-        code.store_each(total, frame.buffers[names[1]], code.at.add(begins[1], place), code.at.and_(once, there))
+    for total, index in zip(sums[-len(single) :], single, strict=True):
+        target, there = _given(frame, layer, index)
+        code.store_each(total, frame.buffers[names[1]], code.at.add(begins[1], target), code.at.and_(once, there))
 
 
 def _sums(
@@ -173,9 +173,9 @@ def _sums(
     examples = code.at.select(code.at.icmp_signed("<", left, code.index(most)), left, code.index(most))
 
     def example(number: Value, held: list[Value]) -> list[Value]:
-        own = code.at.add(first, number)
-        _limit, steps = frame.steps(own)
-        records, last = frame.storage(own, "records"), code.at.sub(steps, code.index(1))
+        index = code.at.add(first, number)
+        _limit, steps = frame.steps(index)
+        records, last = frame.storage(index, "records"), code.at.sub(steps, code.index(1))
 
         def some(step: Value, sums: list[Value]) -> list[Value]:
             loaded = []
@@ -186,12 +186,14 @@ def _sums(
                 x = code.load_quads(code.place(record, layer.x), inputs)
                 gradient = code.place(record, layer.gradient)
                 g = [value for output in outputs for value in code.load_quads(gradient, output)]
-                loaded.append((code.spread(over), x, g, [code.load_each(gradient, own) for own in single]))
+                loaded.append((code.spread(over), x, g, [code.load_each(gradient, index) for index in single]))
             for beyond, x, g, alone in loaded:
-                x, alone = ([code.choose(beyond, code.nothing, own) for own in row] for row in (x, alone))
+                x, alone = ([code.choose(beyond, code.nothing, value) for value in row] for row in (x, alone))
                 products = [(a, b) for a in x for b in g]
-                totals = [code.fma(a, b, own) for (a, b), own in zip(products, sums, strict=False)]
-                sums = totals + [code.add(own, total) for own, total in zip(alone, sums[len(totals) :], strict=True)]
+                totals = [code.fma(a, b, total) for (a, b), total in zip(products, sums, strict=False)]
+                sums = totals + [
+                    code.add(value, total) for value, total in zip(alone, sums[len(totals) :], strict=True)
+                ]
             return sums
 
         return code.repeat(steps, some, held, step=at_once)
