@@ -89,12 +89,10 @@ LATE = {
     """,
     "llvmlite and numba: a program that is only read or drawn needs no machine code": """
         api -> programs.native.aot
-        learning.job -> learning.by_search
         machine.kernels.cpu.shape -> machine.kernels.cpu.kernel
         machine.kernels.gpu.shape -> machine.kernels.gpu.launch
         programs.execute -> programs.native.jit
         search.job -> search.engine
-        search.job -> search.state
     """,
     "z3": """
         programs.verify -> programs.verify.proving

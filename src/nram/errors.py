@@ -1,4 +1,4 @@
-"""The two ways a request can fail, told apart by the exit status of the command line."""
+"""The two kinds of errors. The exit status of the command line tells them apart."""
 
 
 class NramError(Exception):
@@ -8,6 +8,6 @@ class NramError(Exception):
 
 
 class UsageError(NramError):
-    """The request cannot be carried out as it stands: exit status 2. The message says what to change."""
+    """The request is wrong: exit status 2. The message says what to change."""
 
     exit_status = 2

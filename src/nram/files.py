@@ -1,4 +1,4 @@
-"""Writing files so that nothing is ever lost or left half written."""
+"""Atomic writes: no file is ever lost or half written."""
 
 import contextlib
 import os
@@ -8,7 +8,7 @@ from nram.errors import NramError
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Replace a file in one go: a reader, or a run killed at any moment, sees the old or the new one."""
+    """Replace a file at once: even if the process is killed, a reader sees the old file or the new one."""
     temporary = path.with_name(path.name + ".part")
     try:
         with open(temporary, "wb") as file:
@@ -19,5 +19,5 @@ def write_atomically(path: Path, content: bytes) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             temporary.unlink()
-        kept = " (the file from before is intact)" if path.exists() else ""
+        kept = " (the old file is intact)" if path.exists() else ""
         raise NramError(f"cannot write {path}: {error.strerror}{kept}") from error

@@ -40,7 +40,7 @@ class EquationTwo:
             return xp.eye(size)[int(self.integer(size))]
         if size ** (self.arity + 1) > LARGEST_MATRIX:
             raise UsageError(
-                f"the module {self.module} has no fuzzy form of its own, and by equation 2 it needs "
+                f"the module {self.module} has no fuzzy form, and by equation 2 it needs "
                 f"{size}^{self.arity + 1} numbers for M = {size}: add fuzzy=lambda xp, M, ...: ... to its Module, or "
                 "use smaller memories"
             )

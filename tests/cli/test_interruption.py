@@ -68,7 +68,7 @@ def test_a_full_disk_fails_with_1_and_keeps_the_checkpoint_from_before(nram, cop
     outcome = nram.run("train", "access", "--out", copy, "--resume", slowed=True, LARGEST_FILE=limit)
     assert (outcome.status, outcome.out) == (1, "")
     last = outcome.err.splitlines()[-1]
-    assert last == f"nram train: cannot write {checkpoint}: File too large (the file from before is intact)"
+    assert last == f"nram train: cannot write {checkpoint}: File too large (the old file is intact)"
     assert checkpoint.read_bytes() == before
     assert not list(copy.rglob("*.part"))
     assert read_description(checkpoint)["state"]["rows"] >= 1

@@ -62,7 +62,7 @@ def test_run_json_holds_configuration_arguments_versions_and_device(trained, nra
     assert record["arguments"] == [*map(str, nram.train(trained.path)), "--json"]
     assert {"python", "nram", "jax", "numpy"} <= record["versions"].keys()
     assert record["device"] == trained.outcome.value["device"]
-    assert record["format"] == 1
+    assert record["format"] == 2
 
 
 def test_metrics_are_json_lines_that_count_the_steps_of_every_stage(trained):

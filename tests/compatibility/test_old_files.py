@@ -8,6 +8,9 @@ import pytest
 
 import nram
 from nram.cli import main
+from nram.programs import text
+from nram.search import state
+from nram.training import run_folder
 
 HERE = Path(__file__).parent
 
@@ -21,6 +24,13 @@ def old(tmp_path: Path) -> Path:
 def test_the_files_are_of_the_version_before():
     versions = json.loads((HERE / "0.1" / "finished" / "run.json").read_text())["versions"]
     assert versions["nram"] == "0.1.0"
+
+
+def test_the_page_names_the_versions_that_are_written():
+    page = (HERE.parents[1] / "docs" / "compatibility.md").read_text()
+    assert f'`"format": {run_folder.FORMAT}`' in page
+    assert f'`"nram_search": {state.VERSION}`' in page
+    assert f"`nram program {text.VERSION}`" in page
 
 
 def test_a_finished_run_is_extracted_and_evaluated(old: Path, capsys: pytest.CaptureFixture[str]):

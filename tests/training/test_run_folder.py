@@ -89,7 +89,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path):
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\nwrite_atomically(Path(sys.argv[1]), bytes(5000))\n"
     )
     failed = subprocess.run([sys.executable, "-c", program, file], capture_output=True, text=True)
-    assert f"NramError: cannot write {file}: File too large (the file from before is intact)" in failed.stderr
+    assert f"NramError: cannot write {file}: File too large (the old file is intact)" in failed.stderr
     assert file.read_bytes() == b"old"
     assert names_in(tmp_path) == {"a.bin"}
 

@@ -25,8 +25,10 @@ TRAINING_STEPS = 25  # in one call, as in a run
 
 
 def measure(shape: StepShape, devices: list[Device], seconds: float) -> dict[str, Any]:
-    """Rates of the plain step, of the kernel's (None where there is none: `why_plain` says why) and of the
-    reference (None where it does not apply)."""
+    """Rates of the plain step, of the kernel and of the reference step.
+
+    The kernel's is None if there is no kernel (`why_plain` gives the reason), the reference's if it does not apply.
+    """
     kernel = kernel_of(*configured(shape), devices)
     return {
         "plain": _measure_step(shape, devices, seconds, PLAIN),
@@ -37,7 +39,7 @@ def measure(shape: StepShape, devices: list[Device], seconds: float) -> dict[str
 
 
 def training_seconds(shape: StepShape, devices: list[Device], seconds: float, kernel: Kernel) -> float:
-    """Of one training step of the whole population."""
+    """The time of one training step of the whole population."""
     config, stage = configured(shape)
     population, keys = init_population(config, shape.population), stage_keys(config, 0)
     train = compile_training(config, stage, devices, kernel)
@@ -45,8 +47,10 @@ def training_seconds(shape: StepShape, devices: list[Device], seconds: float, ke
 
 
 def _rate(call, work: int, seconds: float) -> float:
-    """Work a second, after a call that compiles: that of the fastest call, which says what the code does where the
-    others also say what else the machine was doing."""
+    """Work a second, of the fastest call after one that compiles.
+
+    The fastest measures the code. The others also measure what else the machine was doing.
+    """
     jax.block_until_ready(call())
     times = []
     end = time.perf_counter() + seconds

@@ -60,7 +60,7 @@ def build_parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
         prog="nram",
         description="Neural Random-Access Machines: from examples to programs.",
         epilog="Exit status: 0 on success, 1 when the work failed or was interrupted, 2 on bad usage. "
-        "'nram VERB --help' tells more.",
+        "'nram VERB --help' explains a verb.",
     )
     parser.add_argument("--version", action="version", version=f"nram {__version__}")
     _add_commands(parser, "verb", VERBS, __name__, words)

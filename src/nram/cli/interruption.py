@@ -6,7 +6,7 @@ import signal
 class interruptible:
     """A context in which the first Ctrl-C (or SIGTERM) asks the job to save and stop, and the second stops it at once.
 
-    It gives a function that tells whether the job should stop.
+    Entering it returns a function that says whether the job should stop.
     """
 
     def __enter__(self):

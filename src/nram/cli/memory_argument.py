@@ -1,4 +1,4 @@
-"""Memories as people hand them to a verb: words, JSON, a file or standard input."""
+"""Memories as arguments of verbs: words, JSON, a file or standard input."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _from_text(text: str, where: str) -> list:
         before = len(stripped[: missing.start()].replace(",", " ").split())
         raise UsageError(f"{where}: there is a comma but no number for cell {before}")
     words = stripped.replace(",", " ").split()
-    wrong = next((place for place, word in enumerate(words) if not re.fullmatch(r"-?[0-9]{1,4000}", word)), None)
+    wrong = next((cell for cell, word in enumerate(words) if not re.fullmatch(r"-?[0-9]{1,4000}", word)), None)
     if wrong is not None:
         raise UsageError(f"{where}: {shown(words[wrong])}, for cell {wrong}, is not a whole number")
     return [int(word) for word in words]

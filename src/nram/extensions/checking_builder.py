@@ -13,7 +13,7 @@ class MisuseError(Exception):
 
 
 class Number:
-    """A value while emitting. It has no operators, so that nobody computes without the builder."""
+    """A value while emitting. It has no operators, so that every computation goes through the builder."""
 
     def __init__(self, value: int):
         self.value = value

@@ -219,13 +219,15 @@ def soft_trace_to_json(trace: SoftTrace, distributions: bool = False) -> dict[st
 
 
 def draw_soft_trace(trace: SoftTrace, path: Path, title: str = "") -> None:
-    """A panel for each step (of many, a selection): registers and memory cells against values, dark where likely.
-    Below, f_t and p_t."""
-    count, held, size = trace.steps, trace.registers.shape[1], trace.memory.shape[-1]
+    """Draw a panel for each step, or for a selection: registers and memory cells against values, dark if probable.
+
+    Below them, f_t and p_t.
+    """
+    count, registers, size = trace.steps, trace.registers.shape[1], trace.memory.shape[-1]
     panels = _spread(count + 1, MOST_PANELS)
     down = -(-len(panels) // 6)
     across = -(-len(panels) // down)
-    tall = min(max(1.6, 0.11 * (held + 1 + size)), 4.0)
+    tall = min(max(1.6, 0.11 * (registers + 1 + size)), 4.0)
     figure = Figure(figsize=(1.9 * across + 0.8, (tall + 0.35) * down + 2.0), layout="constrained")
     FigureCanvasAgg(figure)
     grid = figure.add_gridspec(down + 1, across, height_ratios=[*[tall] * down, 1.4])
@@ -235,16 +237,16 @@ def draw_soft_trace(trace: SoftTrace, path: Path, title: str = "") -> None:
         gap = np.full((1, size), np.nan)
         rows = np.concatenate([trace.registers[t], gap, trace.memory[t]])
         image = axes.imshow(rows, cmap="Blues", vmin=0, vmax=1, aspect="auto", interpolation="nearest")
-        axes.axhspan(held - 0.5, held + 0.5, color="0.85", linewidth=0)
+        axes.axhspan(registers - 0.5, registers + 0.5, color="0.85", linewidth=0)
         axes.set_title("end" if t == count else f"step {t + 1}", fontsize=8)
-        labels = [*range(held), *(held + 1 + cell for cell in _ticks(size))]
+        labels = [*range(registers), *(registers + 1 + cell for cell in _ticks(size))]
         axes.set_yticks(labels, [*_register_names(trace), *map(str, _ticks(size))] if index % across == 0 else [])
         axes.set_xticks(_ticks(size))
         axes.tick_params(labelsize=6, length=2)
     below = figure.add_subplot(grid[down, :])
-    number = np.arange(1, count + 1)
-    below.bar(number, trace.finish, color="#9db8d6", label="p_t, stops here")
-    below.plot(number, trace.willing, color="#c62f45", marker="o", markersize=3, label="f_t, would stop here")
+    steps = np.arange(1, count + 1)
+    below.bar(steps, trace.finish, color="#9db8d6", label="p_t, stops here")
+    below.plot(steps, trace.willing, color="#c62f45", marker="o", markersize=3, label="f_t, would stop here")
     below.set(xlabel="step", ylim=(-0.03, 1.05), xlim=(0.4, count + 0.6))
     below.legend(fontsize=7, frameon=False)
     below.tick_params(labelsize=7)

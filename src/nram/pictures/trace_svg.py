@@ -48,10 +48,10 @@ def trace_to_svg(trace: Trace, *, most_cells: int | None = 32, most_steps: int |
             words = f"... {left_out} step{'' if left_out == 1 else 's'} left out"
             elements.append(_text(MARGIN, top + HEIGHT + BASE, words, "pale"))
     y = tops[-1] + HEIGHT + 6.0
-    said = [(words, "wrong" if words.startswith("WRONG") else "") for words in trace.outcome()]
-    said += [(table.note, "pale")] if table.note else []
-    said.append(("p: pointer, a: value written; blue frame: read, red: written, yellow: changed", "pale"))
-    for words, kind in said:
+    remarks = [(words, "wrong" if words.startswith("WRONG") else "") for words in trace.outcome()]
+    remarks += [(table.note, "pale")] if table.note else []
+    remarks.append(("p: pointer, a: value written; blue frame: read, red: written, yellow: changed", "pale"))
+    for words, kind in remarks:
         elements.append(_text(MARGIN, y + BASE, words, kind))
         width = max(width, 2 * MARGIN + LETTER * len(words))
         y += HEIGHT

@@ -31,7 +31,7 @@ def random_below(key: jax.Array, end: Any) -> jax.Array:
 
 def random_order(key: jax.Array, count: Any, size: int) -> jax.Array:
     """int32 [size]: 0..count-1 in uniformly random order, then the numbers from count up."""
-    drawn = jax.random.bits(key, (size,), jnp.uint32) >> 1  # leaves the largest key to the others
+    drawn = jax.random.bits(key, (size,), jnp.uint32) >> 1  # keeps the largest key for the others
     keys = jnp.where(addresses(size) < count, drawn, jnp.uint32(0xFFFFFFFF))
     return jnp.argsort(keys, stable=True).astype(jnp.int32)
 
@@ -70,6 +70,6 @@ def write_linked_list(key: jax.Array, n: Any, memory: jax.Array) -> tuple[jax.Ar
 
 
 def instance(start: jax.Array, cells: jax.Array, answer: jax.Array, scored: jax.Array | None = None) -> TracedInstance:
-    """The instance whose output cells take what `answer` (a scalar, or [M]) holds there."""
+    """The instance whose output cells take the values of `answer` (a scalar, or [M])."""
     output = jnp.where(cells, answer, start)
     return TracedInstance(start, output, cells, cells if scored is None else scored)

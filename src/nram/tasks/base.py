@@ -26,7 +26,7 @@ class Instance:
     cells: list[int]
     """Addresses of the output cells: all must be right for an exact match."""
     scored: list[int]
-    """Addresses that count for the paper's error, the cells that should be modified."""
+    """Addresses of the cells that should be modified: they count for the paper's error."""
     steps: int
     """The default step limit T(n)."""
 
@@ -69,7 +69,7 @@ class SymbolicCase:
 
 
 def all_output_cells(memory: Sequence[int], cells: list[int]) -> list[int]:
-    """The scored cells of every task whose output cells should all be modified."""
+    """The scored cells of a task that modifies all its output cells."""
     return cells
 
 

@@ -1,4 +1,4 @@
-"""Copy: write an array once more, to where a pointer says."""
+"""Copy: copy an array to the address that a pointer gives."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from nram.tasks.base import SymbolicCase, Task, Term, TracedInstance
 
 
 def sample_input(rng: Random, n: int, memory_size: int) -> list[int]:
-    # Trash around the nodes, so that going through the whole memory does not find the value.
+    # Trash around the nodes, so that a scan of the whole memory does not find the value.
     memory = _plain.random_values(rng, memory_size, memory_size - 1)
     values = _plain.write_linked_list(rng, n, memory)
     memory[1] = rng.choice(values)
@@ -33,7 +33,7 @@ def sample_traced(key: jax.Array, n: Any, memory_size: int) -> TracedInstance:
     trash = _traced.random_values(trash_key, memory_size, memory_size - 1)
     memory, nodes, values = _traced.write_linked_list(list_key, n, trash)
     wanted = values[_traced.random_below(wanted_key, n)]
-    # The node drawn is among the first n, so the first match is too.
+    # The drawn node is among the first n, so the first match is too.
     first_match = nodes[jnp.argmax(values == wanted)]
     start = memory.at[1].set(wanted).at[2].set(0)
     return _traced.instance(start, cells=_traced.between(2, 3, memory_size), answer=first_match)

@@ -15,7 +15,7 @@ from nram.tasks.base import SymbolicCase, Task, Term, TracedInstance
 
 def sample_input(rng: Random, n: int, memory_size: int) -> list[int]:
     split = rng.randrange(n + 1)
-    guardian = memory_size - 1  # above every value, so a finished array loses each comparison
+    guardian = memory_size - 1  # larger than every value, so a finished array loses each comparison
     values = _plain.random_values(rng, n, guardian - 1)
     arrays = [*sorted(values[:split]), guardian, *sorted(values[split:]), guardian]
     return _plain.padded([3, 3 + split + 1, 3 + len(arrays), *arrays], memory_size)
@@ -45,7 +45,7 @@ def sample_traced(key: jax.Array, n: Any, memory_size: int) -> TracedInstance:
     position = _traced.addresses(most)
     used = position < n
 
-    # One sort for both arrays: whatever belongs to B, and then what is unused, counts as larger.
+    # One sort for both arrays: values of B, and then unused ones, count as larger.
     rank = jnp.where(position < split, 0, jnp.where(used, 1, 2)).astype(jnp.int32)
     in_arrays = jnp.sort(rank * memory_size + values) % memory_size
     in_order = jnp.sort(jnp.where(used, values, memory_size))
@@ -86,9 +86,9 @@ def symbolic(n: int, memory_size: Term) -> Iterator[SymbolicCase]:
 
 
 def _ranked(first: Sequence[Term], second: Sequence[Term], rank: int) -> Term:
-    """The value of this rank among two sorted arrays.
+    """The value of this rank in two sorted arrays together.
 
-    Of all ways to take rank + 1 values from the two beginnings, the right one has the smallest maximum.
+    Take rank + 1 values from the two beginnings: of all ways to do so, the right one has the smallest maximum.
     """
     count = rank + 1
     maxima = []

@@ -1,4 +1,4 @@
-"""Permutation: reorder an array as a permutation says, in the permutation's place."""
+"""Permutation: overwrite a permutation with the array, reordered by it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reverse: write an array backwards, to where a pointer says. The inputs are those of copy."""
+"""Reverse: copy an array in reverse to the address that a pointer gives. The inputs are those of copy."""
 
 from __future__ import annotations
 

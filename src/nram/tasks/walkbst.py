@@ -1,9 +1,9 @@
 """WalkBST: follow a path of left and right steps from the root of a binary search tree.
 
-The tree that keys make when inserted one after another is the Cartesian tree on (rank of the key, time of
-its insertion): a node's parent is the later one of its two neighbours in rank order that came before it.
-Both samplers build it so, the plain one because insertion takes quadratic time on sorted keys, the traced
-one because it needs no loop.
+Inserting keys one after another gives the Cartesian tree on (rank of the key, time of its insertion): among the
+earlier keys, take the next smaller and the next larger one; a node's parent is the later of these two. Both samplers
+build the tree in this way: the plain one because insertion takes quadratic time on sorted keys, the traced one because
+it needs no loop.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from nram.limits import StepLimit
 from nram.tasks import _plain, _symbolic, _traced
 from nram.tasks.base import SymbolicCase, Task, Term, TracedInstance
 
-# One tree in four has its keys inserted in ascending or descending order (a fair coin), after up to three
-# transpositions of two random places (their number uniform, the places may coincide): such trees are deep.
+# For one tree in four the keys are inserted in ascending or descending order (a fair coin), after 0 to 3 transpositions
+# of two random positions (which may coincide): such trees are deep.
 NEARLY_SORTED_ONE_IN = 4
 MOST_TRANSPOSITIONS = 3
 
@@ -41,7 +41,7 @@ def insertion_times(rng: Random, n: int) -> list[int]:
 def parents(times: list[int]) -> list[int]:
     """Each node's parent, by rank; -1 for the root."""
     parent = [-1] * len(times)
-    right_spine: list[int] = []  # of the tree of the ranks so far, the root first
+    right_spine: list[int] = []  # of the tree of the ranks so far, from the root down
     for rank, time in enumerate(times):
         below = -1
         while right_spine and times[right_spine[-1]] > time:
@@ -96,7 +96,7 @@ def sample_input(rng: Random, n: int, memory_size: int) -> list[int]:
 def oracle(memory: Sequence[int]) -> tuple[list[int], list[int]]:
     node = memory[0]
     step = 2
-    # The path ends at a leaf: past it there would be no telling the final 0 from a step to the left.
+    # The path ends at a leaf: beyond it, the final 0 would look like a step to the left.
     while memory[node + 1] or memory[node + 2]:
         node = memory[node + 1 + memory[step]]
         step += 1
@@ -110,7 +110,7 @@ def sample_traced(key: jax.Array, n: Any, memory_size: int) -> TracedInstance:
     used = rank < n
     time = jnp.where(used, _traced_insertion_times(times_key, n, most), most)
 
-    # The nearest rank on each side that was inserted before; -1 and n where there is none.
+    # The nearest rank on each side that was inserted earlier; -1 and n if there is none.
     earlier = time[None, :] < time[:, None]
     left = jnp.max(jnp.where(earlier & (rank[None, :] < rank[:, None]), rank[None, :], -1), axis=1)
     right = jnp.min(jnp.where(earlier & (rank[None, :] > rank[:, None]), rank[None, :], n), axis=1)
@@ -119,7 +119,7 @@ def sample_traced(key: jax.Array, n: Any, memory_size: int) -> TracedInstance:
     parent = jnp.where(left_time > right_time, left, right)
     is_root = time == 0
 
-    # A node's subtree is all between its two neighbours, so a leaf is alone between them.
+    # A node's subtree is everything between these two, so a leaf is alone between them.
     is_leaf = used & (left == rank - 1) & (right == rank + 1)
     draw = jax.random.bits(leaf_key, (most,), jnp.uint32) >> 1
     leaf = jnp.argmax(jnp.where(is_leaf, draw + 1, 0)).astype(jnp.int32)
@@ -145,10 +145,10 @@ def _traced_insertion_times(key: jax.Array, n: Any, most: int) -> jax.Array:
     rank = _traced.addresses(most)
     nearly_sorted = jnp.where(_traced.random_below(direction_key, 2) == 1, n - 1 - rank, rank)
     transpositions = _traced.random_below(count_key, MOST_TRANSPOSITIONS + 1)
-    places = jax.random.randint(place_key, (MOST_TRANSPOSITIONS, 2), 0, n, dtype=jnp.int32)
+    positions = jax.random.randint(place_key, (MOST_TRANSPOSITIONS, 2), 0, n, dtype=jnp.int32)
     for index in range(MOST_TRANSPOSITIONS):
-        i = places[index, 0]
-        j = jnp.where(index < transpositions, places[index, 1], i)
+        i = positions[index, 0]
+        j = jnp.where(index < transpositions, positions[index, 1], i)
         nearly_sorted = nearly_sorted.at[i].set(nearly_sorted[j]).at[j].set(nearly_sorted[i])
     is_nearly_sorted = _traced.random_below(kind_key, NEARLY_SORTED_ONE_IN) == 0
     return jnp.where(is_nearly_sorted, nearly_sorted, _traced.random_order(order_key, n, most))
