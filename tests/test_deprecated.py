@@ -17,6 +17,7 @@ import nram
         ("nram.tasks.get_task", "nram.get_task"),
         ("nram.own_modules.register_module", "nram.register_module"),
         ("nram.own_modules.get_module", "nram.get_module"),
+        ("nram.learning.learn_file", "nram.learn"),
     ],
 )
 def test_an_old_name_is_the_new_one_with_a_warning_that_points_to_its_user(old: str, new: str):
@@ -54,7 +55,7 @@ def test_old_names_are_not_offered():
     assert "register" not in dir(nram)
 
 
-@pytest.mark.parametrize("home", ["nram", "nram.tasks", "nram.own_modules"])
+@pytest.mark.parametrize("home", ["nram", "nram.tasks", "nram.learning", "nram.own_modules"])
 def test_a_name_that_never_was_is_an_ordinary_error(home: str):
     with pytest.raises(AttributeError, match=f"module '{home}' has no attribute 'registre'"):
         _value(f"{home}.registre")

@@ -41,8 +41,8 @@ LAYERS = {
     # The bridge, and what uses both sides.
     "programs.extract": "errors limits runtime tasks extensions machine training programs programs.simplify",
     "pictures.soft_traces": "errors machine tasks pictures",
-    "learning": "errors limits files runtime tasks extensions training programs programs.simplify pictures search "
-    "programs.extract",
+    "learning": "errors deprecated limits files runtime tasks extensions training programs programs.simplify pictures "
+    "search programs.extract",
     "reproduction": "errors limits files runtime tasks extensions machine training programs pictures programs.verify "
     "programs.extract",
     "bench": "errors limits kinds files runtime tasks extensions machine.kernels training programs programs.native "

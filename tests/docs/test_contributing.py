@@ -81,6 +81,10 @@ class Copy:
         self.write(*(name for name in FILES if "/" in name))
         (self.folder / "src/nram/more_modules/__init__.py").write_text('"""Modules beyond the paper\'s."""\n')
         self.insert("src/nram/tasks/__init__.py", '"last",', after='    "walkbst",')
+        (line,) = re.findall(r"the line `(.*)` below `modules` in the", GUIDE)
+        layers = (self.folder / "tests/test_layers.py").read_text()
+        (above,) = re.findall(r'^    "modules": ".*",$', layers, re.MULTILINE)
+        self.insert("tests/test_layers.py", line, after=above)
         (line,) = re.findall(r"Add a line `(.*)` to `VERBS`", GUIDE)
         self.insert("src/nram/cli/__init__.py", line, after="VERBS = {")
 
@@ -100,7 +104,9 @@ def test_built_in_tasks_modules_and_verbs_are_known(tmp_path: Path):
     assert json.loads(copy.run("nram tasks last --json"))[0]["trained_up_to"] == 20
     assert "DISTANCE" in copy.run("nram modules DISTANCE")
     assert json.loads(copy.run("nram size access@searched --json")) == {"rows": 2, "operations": 4}
-    copy.run("pytest tests/tasks/test_last.py tests/extensions/test_distance.py tests/cli/test_size.py")
+    copy.run(
+        "pytest tests/tasks/test_last.py tests/extensions/test_distance.py tests/cli/test_size.py tests/test_layers.py"
+    )
     written = " ".join(FILES)
     copy.run(f"{sys.executable} -m ruff check {written}")
     copy.run(f"{sys.executable} -m ruff format --check {written}")

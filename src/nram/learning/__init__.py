@@ -8,3 +8,13 @@ report        what was shown, and nothing more
 
 Importing this package imports neither JAX nor Numba.
 """
+
+from typing import Any
+
+from nram.deprecated import renamed
+
+
+def __getattr__(name: str) -> Any:
+    if name == "learn_file":
+        return renamed("nram.learning.learn_file", "nram.learn")
+    raise AttributeError(f"module 'nram.learning' has no attribute {name!r}")
