@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import shutil
-import subprocess
 from itertools import product
 from pathlib import Path
 from random import Random
@@ -15,20 +12,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support.table_controller import table_controller
 
 from nram.errors import UsageError
-from nram.extensions import get_module, get_task, register_module, select_modules
-from nram.machine import Wiring, run_hard, soft_step
-from nram.machine.soft import Options, start_soft
+from nram.extensions import get_module, get_task, register_module
 from nram.module_tables import EquationTwo, on_arrays
 from nram.modules import MODULES, PAPER_MODULES, Module
 from nram.pictures.circuits import program_svg
 from nram.programs.execute import execute
 from nram.programs.interpret import interpret
-from nram.programs.native import llvm
-from nram.programs.native.aot import compile_program
-from nram.programs.native.jit import CompiledProgram
 from nram.programs.simplify import simplify
 from nram.programs.text import from_text
 from nram.programs.verify import verify
@@ -154,54 +145,6 @@ def test_arrays_mean_the_same_as_integers(name):
 
 
 # ---- the executors
-
-
-@pytest.mark.parametrize("name", ["PRODUCT", "QUOTIENT-ONLY", "LAST-ONLY"])
-def test_soft_and_hard_machine_do_what_the_interpreter_does(name, quick_jit):
-    program, size = from_text(call_once(name)), 4
-    wiring = Wiring(1, select_modules(["ZERO", "ONE", "TWO", "READ", "READ", name, "WRITE"]))
-    controller = table_controller(program, wiring)
-    batch = jnp.array(memories(size))
-    expected = [interpret(program, memory, 3) for memory in memories(size)]
-
-    def both(memory):
-        state, halt, _ = soft_step(controller, wiring, Options(), start_soft(controller, wiring, memory))
-        return run_hard(controller, wiring, memory, 3), jnp.argmax(state.memory, -1), jnp.max(state.memory, -1), halt
-
-    hard, likeliest, certainty, halt = quick_jit(jax.vmap(both))(batch)
-    wanted = [ending.memory for ending in expected]
-    assert hard.memory.tolist() == likeliest.tolist() == wanted == [after(name, memory) for memory in memories(size)]
-    assert hard.registers.tolist() == [ending.registers for ending in expected]
-    assert certainty.min() == 1 and (halt > 0).all() and hard.halted.all()
-
-
-@emitted
-@pytest.mark.parametrize("walk", [False, True], ids=["code", "table"])
-def test_machine_code_does_what_the_interpreter_does(name, walk, monkeypatch):
-    if walk:
-        monkeypatch.setattr(llvm, "LARGEST_TABLE", 0)
-    code = CompiledProgram(from_text(call_once(name)))
-    for size in (3, 5, 8):
-        batch = np.array(memories(size), np.int32)
-        _, _, halted = code.run_batch(batch, 5)
-        assert batch.tolist() == [after(name, memory) for memory in memories(size)] and halted.all()
-    far = np.zeros((1, 1_000_003), np.int32)
-    far[0, :2] = 1_000_002, 999_999
-    code.run_batch(far, 5)
-    assert far[0, 2] == MODULES[name].integer(1_000_003, *(1_000_002, 999_999)[: MODULES[name].arity])
-
-
-@emitted
-@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
-def test_c_does_what_the_interpreter_does(name, tmp_path):
-    compile_program(from_text(call_once(name)), "c", tmp_path / "one.c", "one")
-    flags = ["-O1", "-std=c99", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
-    subprocess.run(["gcc", *flags, "one.c", "-o", "one.so"], cwd=tmp_path, check=True)
-    run = ctypes.CDLL(str(tmp_path / "one.so")).one_unchecked
-    for memory in memories(5):
-        cells = (ctypes.c_int32 * 5)(*memory)
-        run(cells, ctypes.c_int32(5), ctypes.c_int64(5), ctypes.byref(ctypes.c_int64()), (ctypes.c_int32 * 1)())
-        assert list(cells) == after(name, memory)
 
 
 def test_a_loop_of_machine_code_with_a_module_of_ones_own_agrees():

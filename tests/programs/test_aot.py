@@ -77,9 +77,9 @@ def cases_of(program: Program, rng: Random) -> Iterator[Case]:
 
 @pytest.fixture(scope="module")
 def programs(random_program) -> dict[str, Program]:
-    """A thousand programs, one in ten a full table."""
+    """Random programs, one in ten a full table."""
     made: dict[str, Program] = {}
-    for seed in range(1000, 2000):
+    for seed in range(1000, 1040):
         rng = Random(seed)
         full = {"full": True, "registers": rng.choice([1, 2]), "states": 1} if seed % 10 == 0 else {}
         made[f"p{seed}"] = random_program(rng, halting=rng.choice([0.0, 0.1, 0.3]), **full)
@@ -105,33 +105,6 @@ both = pytest.mark.parametrize("made_by", ["llvm", "gcc"])
 
 
 # ---- the same as the interpreter
-
-
-@needs_gcc
-def test_shared_libraries_of_random_programs_end_as_in_the_interpreter(programs, cases, tmp_path):
-    chosen = {symbol: programs[symbol] for symbol in list(programs)[:600]}
-    path = tmp_path / "programs.so"
-    path.write_bytes(shared_library(chosen))
-    for symbol, program in chosen.items():
-        function = load(path, symbol)
-        for case in cases[symbol]:
-            assert call(function, program, case.memory, case.limit) == case.expected, f"{case}\n{program}"
-
-
-@needs_gcc
-@pytest.mark.parametrize(("first", "last", "level"), [(0, 750, "-O0"), (750, 900, "-O2"), (900, 1000, "-O3")])
-def test_generated_c_of_random_programs_ends_as_in_the_interpreter(first, last, level, programs, cases, tmp_path):
-    symbols = list(programs)[first:last]
-    sources, path = [], tmp_path / "programs.so"
-    for begin in range(0, len(symbols), 50):
-        sources.append(tmp_path / f"{begin}.c")
-        sources[-1].write_text("\n".join(to_c(programs[symbol], symbol) for symbol in symbols[begin : begin + 50]))
-    compile_c(sources, path, level, "-shared", "-fPIC")
-    for symbol in symbols:
-        function = load(path, symbol)
-        for case in cases[symbol]:
-            ending = call(function, programs[symbol], case.memory, case.limit)
-            assert ending == case.expected, f"{case}\n{programs[symbol]}"
 
 
 MAIN = """
@@ -166,7 +139,7 @@ int main(void)
 
 @needs_gcc
 def test_generated_c_never_leaves_its_memory_and_has_no_undefined_behaviour(programs, cases, tmp_path):
-    symbols = list(programs)[::25]
+    symbols = list(programs)
     (tmp_path / "programs.c").write_text("\n".join(to_c(programs[symbol], symbol) for symbol in symbols))
     kind = "int32_t (*const PROGRAMS[])(int32_t *, int64_t, int64_t, int64_t *, int32_t *)"
     counts = ", ".join(str(len(programs[symbol].registers)) for symbol in symbols)
