@@ -63,20 +63,12 @@ LATE = {
         api -> programs.extract.from_run
         cli.bench.scaling -> bench.scaling
         cli.bench.step -> bench.step
-        cli.eval -> extensions
-        cli.eval -> files
-        cli.eval -> limits
-        cli.eval -> machine
         cli.eval -> pictures.curves
-        cli.eval -> runtime
-        cli.eval -> training.member
         cli.eval -> training.report
-        cli.eval -> training.run_folder
         cli.extract -> programs.extract.from_run
         cli.trace -> pictures.soft_traces
         cli.trace -> training.member
         learning.job -> learning.by_training
-        reproduction.examining -> reproduction.soft
         reproduction.measuring -> training.evaluation
         reproduction.models -> programs.extract.from_run
         training.job -> training.footprint
@@ -111,7 +103,7 @@ MOST_LATE = 39
 
 # Libraries that take long to import, and the layers that may import them. `nram.lazy` imports them on first use.
 HEAVY = {
-    "jax": "machine machine.kernels training programs.extract pictures.soft_traces learning reproduction bench cli",
+    "jax": "machine machine.kernels training programs.extract pictures.soft_traces learning bench",
     "equinox": "machine training pictures.soft_traces",
     "optax": "training",
     "llvmlite": "llvm machine.kernels programs.native search bench",
