@@ -10,21 +10,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from math import prod
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar, cast
 
 from nram.kinds import ControllerKind, LossKind
+from nram.algebra import Formula
 from nram.machine.wiring import Wiring
-from nram.modules import MODULES, PAPER_MODULES
+from nram.modules import MODULES, PAPER_MODULES, Module
 
 Precision = Literal["float32", "float64"]
 BYTES = {"float32": 4, "float64": 8}
 
 Support = Literal["all", "truth"] | int
 """Which numbers a value can be: any number; 0 or 1; or always this one."""
-
-CONSTANTS: dict[str, int] = {"ZERO": 0, "ONE": 1, "TWO": 2, "WRITE": 0}
-TRUTHS = ("LESS-THAN", "LESS-OR-EQUAL-THAN", "EQUALITY-TEST")
-COVERED = frozenset({"READ", "INC", "ADD", "SUB", "DEC", "MIN", "MAX", *CONSTANTS, *TRUTHS})
 
 LARGEST_WIRING = 10_000
 """Logits of a circuit. The kernel of a larger one would take minutes to compile."""
@@ -76,10 +73,8 @@ class Specification:
     @cached_property
     def supports(self) -> tuple[Support, ...]:
         """For each value, registers first, which numbers it can be."""
-        found: list[Support] = ["all"] * self.registers
-        for name in self.modules:
-            found.append("truth" if name in TRUTHS else CONSTANTS.get(name, "all"))
-        return tuple(found)
+        registers: tuple[Support, ...] = ("all",) * self.registers
+        return registers + tuple(map(_support, self.wiring.modules))
 
     @property
     def outputs(self) -> int:
@@ -145,13 +140,21 @@ class Shape(Specification, ABC):
 S = TypeVar("S", bound=Shape)
 
 
+def _support(module: Module) -> Support:
+    if module.memory != "nothing":
+        return "all" if module.memory == "reads" else 0  # the output of WRITE is 0
+    output = cast(Formula, module.fuzzy).output(module.arity)
+    if output.operation == "certain":
+        return output.operands[0]
+    return "truth" if output.operation == "truth" else "all"
+
+
 def specify(wiring: Wiring, *, controller: Any, states: int, **settings: Any) -> Specification:
     """The specification for circuits of this wiring; raises `NoKernel` if the kernels do not support them.
 
     `settings` are the other fields of `Specification`.
     """
     unknown = sorted({module.name for module in wiring.modules if module not in PAPER_MODULES})
-    unknown += sorted({module.name for module in wiring.modules} - COVERED - set(unknown))
     if unknown:
         raise NoKernel(f"there is no kernel for the module {unknown[0]}")
     if wiring.logits > LARGEST_WIRING:

@@ -10,12 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from nram.llvm import Value
-from nram.machine.kernels.common.vector_math import exponential, hyperbolic_tangent, logistic
+from nram.machine.kernels.common.lstm import GATES, KEPT, cell_back, cell_forward
+from nram.machine.kernels.common.vector_math import exponential
 from nram.machine.kernels.cpu.lanes import Lanes
 from nram.machine.kernels.cpu.products import backward_product, forward_product
 from nram.machine.kernels.cpu.shape import KernelShape
-
-KEPT = 6  # rows of the LSTM's cells in a record
 
 
 @dataclass(frozen=True)
@@ -177,45 +176,25 @@ class Network:
         output = self.unit(storage, self.shape.layers[2].x)
 
         def one(h: Value) -> None:
-            raw = [code.load(gate_of(gate, h)) for gate in range(4)]
-            admit, keep, emit = (logistic(code, raw[gate]) for gate in (0, 1, 3))
-            fresh = hyperbolic_tangent(code, raw[2])
-            cells = code.row(storage.state, width)
-            before = code.load(cells, h)
-            cell = code.fma(keep, before, code.mul(admit, fresh))
-            bent = hyperbolic_tangent(code, cell)
-            said = code.mul(emit, bent)
-            for row, kept in enumerate((admit, keep, fresh, emit, before, bent)):
-                code.store(kept, code.row(storage.kept, row * width), h)
-            code.store(cell, cells, h)
+            gates, cells = [code.load(gate_of(gate, h)) for gate in range(GATES)], code.row(storage.state, width)
+            kept, after, said = cell_forward(code, gates, code.load(cells, h))
+            for row, value in enumerate(kept):
+                code.store(value, code.row(storage.kept, row * width), h)
+            code.store(after, cells, h)
             code.store(said, storage.state, h)
             code.store(said, code.row(output, h, self.stride))
 
         code.each(width, one, together=1)
 
     def _cells_back(self, storage: StepStorage) -> None:
-        code, width, unity = self.code, self.shape.hidden, self.code.number(1.0)
-        gate_of = self._gates(storage)
+        code, width, gate_of = self.code, self.shape.hidden, self._gates(storage)
 
         def one(h: Value) -> None:
             kept = [code.load(code.row(storage.kept, row * width), h) for row in range(KEPT)]
-            admit, keep, fresh, emit, before, bent = kept
-            said = code.load(storage.state_gradient, h)
-            cell_gradient = code.row(storage.state_gradient, width)
-            cell = code.mul(code.mul(said, emit), code.sub(unity, code.mul(bent, bent)))
-            cell = code.add(cell, code.load(cell_gradient, h))
-
-            def logistic_slope(x: Value) -> Value:
-                return code.mul(x, code.sub(unity, x))
-
-            raw = (
-                code.mul(code.mul(cell, fresh), logistic_slope(admit)),
-                code.mul(code.mul(cell, before), logistic_slope(keep)),
-                code.mul(code.mul(cell, admit), code.sub(unity, code.mul(fresh, fresh))),
-                code.mul(code.mul(said, bent), logistic_slope(emit)),
-            )
-            for gate, gradient in enumerate(raw):
+            said, to_cells = code.load(storage.state_gradient, h), code.row(storage.state_gradient, width)
+            gates, to_before = cell_back(code, kept, said, code.load(to_cells, h))
+            for gate, gradient in enumerate(gates):
                 code.store(gradient, gate_of(gate, h))
-            code.store(code.mul(cell, keep), cell_gradient, h)
+            code.store(to_before, to_cells, h)
 
         code.each(width, one, together=1)

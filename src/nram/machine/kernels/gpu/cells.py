@@ -7,11 +7,9 @@ shared memory.
 from __future__ import annotations
 
 from nram.llvm import Value
+from nram.machine.kernels.common.lstm import GATES, KEPT, cell_back, cell_forward
 from nram.machine.kernels.gpu.networks import Network
 from nram.machine.kernels.gpu.shape import LANES
-
-GATES = 4
-KEPT = 6  # values of a cell in a record
 
 
 class CellNetwork(Network):
@@ -41,13 +39,11 @@ class CellNetwork(Network):
         gates = [self._rows(self.x, gate * width, width) for gate in range(GATES)]
         said, after = [], []
         for tile, cell in enumerate(cells):
-            admit, keep, emit = (code.logistic(gates[gate][tile]) for gate in (0, 1, 3))
-            fresh = code.hyperbolic_tangent(gates[2][tile])
-            after.append(code.fma(keep, cell, code.mul(admit, fresh)))
-            bent = code.hyperbolic_tangent(after[-1])
-            said.append(code.part(code.mul(emit, bent), width, tile))
-            for number, kept in enumerate((admit, keep, fresh, emit, cell, bent)):
-                self._keep([kept], record, self._place(number, tile))
+            kept, fresh, output = cell_forward(code, [gate[tile] for gate in gates], cell)
+            after.append(fresh)
+            said.append(code.part(output, width, tile))
+            for index, value in enumerate(kept):
+                self._keep([value], record, self._place(index, tile))
         return said, said + after
 
     def _place(self, number: int, tile: int) -> int:
@@ -68,32 +64,14 @@ class CellNetwork(Network):
         raw: list[list[Value]] = [[] for _ in range(GATES)]
         before = []
         for tile, (row, carried, to_cell) in enumerate(zip(rows, to_previous, to_cells, strict=True)):
-            admit, keep, fresh, emit, cell, bent = kept[self.tiles + tile * KEPT :][:KEPT]
-            said = code.part(code.add(row, carried), width, tile)
-            total = code.add(code.mul(code.mul(said, emit), self._rest(bent)), to_cell)
-            slopes = (
-                code.mul(fresh, self._slope(admit)),
-                code.mul(cell, self._slope(keep)),
-                code.mul(admit, self._rest(fresh)),
-            )
-            for gate, slope in enumerate(slopes):
-                raw[gate].append(code.mul(total, slope))
-            raw[3].append(code.mul(code.mul(said, bent), self._slope(emit)))
-            before.append(code.mul(total, keep))
+            to_output = code.part(code.add(row, carried), width, tile)
+            gates, to_before = cell_back(code, kept[self.tiles + tile * KEPT :][:KEPT], to_output, to_cell)
+            for gradients, gate in zip(raw, gates, strict=True):
+                gradients.append(gate)
+            before.append(to_before)
         for gate, gradients in enumerate(raw):
             code.publish(gradients, self.x, gate * width)
         rows = self._layer_back(layer, self._rows(self.x, 0, GATES * width), record)
         code.publish(rows, self.x)
         to_hidden = [code.part(row, width, tile) for tile, row in enumerate(rows[: self.tiles])]
         return self._rectified_back(to_hidden, kept), self._rows(self.x, width, width) + before
-
-    def _slope(self, x: Value) -> Value:
-        """The slope of the logistic function, from its value."""
-        return self.code.mul(x, self._one_less(x))
-
-    def _one_less(self, x: Value) -> Value:
-        return self.code.sub(self.code.number(1.0), x)
-
-    def _rest(self, x: Value) -> Value:
-        """1 - x^2, the slope of the hyperbolic tangent, from its value."""
-        return self._one_less(self.code.mul(x, x))

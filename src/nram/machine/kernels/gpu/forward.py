@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nram.llvm import Value
 from nram.machine.kernels.common.halting import Halting, likelihood, log_share
+from nram.machine.kernels.common.vector_math import logistic
 from nram.machine.kernels.gpu.arrangement import QUAD
 from nram.machine.kernels.gpu.episode import Episode, Example
 from nram.machine.kernels.gpu.shape import LANES
@@ -82,7 +83,7 @@ class ForwardPass:
             episode.wires.harden()  # after the record: backwards the wires are soft
         registers = self._circuit(step, registers, tape, record)
         halting = Halting(code, shape, self.example.limit, step)
-        willing = code.logistic(halt)
+        willing = logistic(code, halt)
         stop = halting.stop(willing)
         finish = code.mul(sums[RUNNING], stop)
         code.sync()

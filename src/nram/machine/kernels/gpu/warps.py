@@ -90,12 +90,6 @@ class Warps(Code, ABC):
         """The logarithm, with an error of at most 2e-7 where it is near 0."""
         return self.logarithm(x)
 
-    def logistic(self, x: Value) -> Value:
-        return vector_math.logistic(self, x)
-
-    def hyperbolic_tangent(self, x: Value) -> Value:
-        return vector_math.hyperbolic_tangent(self, x)
-
     @cached_property
     def nothing(self) -> Value:
         return self.number(0.0)
