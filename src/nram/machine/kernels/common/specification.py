@@ -73,8 +73,8 @@ class Specification:
     @cached_property
     def supports(self) -> tuple[Support, ...]:
         """For each value, registers first, which numbers it can be."""
-        registers: tuple[Support, ...] = ("all",) * self.registers
-        return registers + tuple(map(_support, self.wiring.modules))
+        registers: list[Support] = ["all"] * self.registers
+        return (*registers, *map(_support, self.wiring.modules))
 
     @property
     def outputs(self) -> int:

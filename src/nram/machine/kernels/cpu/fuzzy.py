@@ -38,7 +38,7 @@ class Fuzzy:
         return self.code.at_least(self.code.at_most(gradient, self.clip), self.minus_clip)
 
     def renormalise(self, out: Value) -> None:
-        """Rescale a row to a sum of 1; the backward pass takes it for the identity."""
+        """Rescale a row to a sum of 1; the backward pass treats it as the identity."""
         if self.renormalising:
             factor = self.code.divide(self.code.number(1.0), self._sum_of(out))
             self.code.each(self.size, lambda c: self.code.store(self.code.mul(self.code.load(out, c), factor), out, c))
@@ -71,8 +71,8 @@ class Fuzzy:
     ) -> None:
         """From the gradient of the output to those of the arguments, stored at `received`.
 
-        READ and WRITE see the memory before them, and bring the gradient of the memory after them, `to_memory`,
-        to that of the memory before them. WRITE's own output is a constant.
+        READ and WRITE see the memory before them, and turn the gradient of the memory after them, `to_memory`, into that
+        of the memory before them. The output of WRITE is a constant.
         """
         if module.memory == "writes":
             self._write_back(memory, to_memory, *(arguments + received))
@@ -139,32 +139,32 @@ class Fuzzy:
         rows = {d.argument(index): row for index, row in enumerate(arguments)}
         parts = list(dict.fromkeys(part for term in outs for part in term.parts))
         sums = [part for part in parts if part.operation in SUMS]
-        needed = [own for own in sums if any(own in part.parts and _loop(own) < _loop(part) for part in parts)]
-        stored = {own: code.row(self.scratch, index * self.size) for index, own in enumerate(needed)}
+        needed = [term for term in sums if any(term in part.parts and _loop(term) < _loop(part) for part in parts)]
+        stored = {term: code.row(self.scratch, index * self.size) for index, term in enumerate(needed)}
         slopes = {part: self._slope(rows[part.operands[0]]) for part in parts if part.operation == "slope"}
 
         def run(loop: int) -> None:
-            running = [own for own in sums if _loop(own) == loop]
-            stores = {term: out for term, out in outs.items() if _loop(term) == loop and term.operation != "truth"}
-            in_memory = rows | {own: row for own, row in stored.items() if _loop(own) < loop}
+            running = [term for term in sums if _loop(term) == loop]
+            results = {term: out for term, out in outs.items() if _loop(term) == loop and term.operation != "truth"}
+            in_memory = rows | {term: row for term, row in stored.items() if _loop(term) < loop}
 
             def step(index: Value, totals: list[Value]) -> list[Value]:
                 c = index if loop % 2 == 0 else code.at.sub(code.index(self.size - 1), index)
                 here = Here(code, c, in_memory, dict(zip(running, totals, strict=True)), dict(slopes))
-                for term, out in stores.items():
+                for term, out in results.items():
                     code.store(finish(here.value(term)), out, c)
-                for own in running:
-                    value = here.value(own)
-                    if own in stored:
-                        code.store(value, stored[own], c)
-                return [here.sums[own] for own in running]
+                for term in running:
+                    value = here.value(term)
+                    if term in stored:
+                        code.store(value, stored[term], c)
+                return [here.sums[term] for term in running]
 
-            if running or stores:
+            if running or results:
                 totals = code.repeat(self.size, step, [code.number(0.0)] * len(running))
-                for truth, total in zip(running, totals, strict=True):
-                    if truth.operation == "truth":
-                        code.store(code.sub(code.number(1.0), total), outs[truth], 0)
-                        code.store(total, outs[truth], 1)
+                for term, total in zip(running, totals, strict=True):
+                    if term.operation == "truth":
+                        code.store(code.sub(code.number(1.0), total), outs[term], 0)
+                        code.store(total, outs[term], 1)
 
         for loop in range(1 + max(map(_loop, outs))):
             run(loop)
@@ -218,11 +218,11 @@ class Fuzzy:
 
             def values(start: Value, count: int, sums: list[Value]) -> list[Value]:
                 results = list(sums)
-                for number in range(count):
-                    v = code.at.add(start, code.index(number))
-                    own = code.load(gradient, v)
-                    code.store(code.fma(weight, own, code.load(row_gradient, v)), row_gradient, v)
-                    results[number] = code.fma(own, code.load(row, v), results[number])
+                for index in range(count):
+                    v = code.at.add(start, code.index(index))
+                    to_value = code.load(gradient, v)
+                    code.store(code.fma(weight, to_value, code.load(row_gradient, v)), row_gradient, v)
+                    results[index] = code.fma(to_value, code.load(row, v), results[index])
                 return results
 
             sums = code.chunks(self.size, 4, values, [code.number(0.0)] * 4)
@@ -237,7 +237,7 @@ class Fuzzy:
         code.each(self.size, lambda i: code.store(code.number(0.0), to_pointer, i))
 
         def values(start: Value, count: int) -> None:
-            own_value = code.row(value, start)
+            written = code.row(value, start)
 
             def cell(i: Value, sums: list[Value]) -> list[Value]:
                 weight = code.load(pointer, i)
@@ -246,10 +246,10 @@ class Fuzzy:
                 row, row_gradient = code.row(memory, begin), code.row(to_memory, begin)
                 terms, results = [], []
                 for v, total in enumerate(sums):
-                    own = code.load(row_gradient, v)
-                    terms.append(code.mul(own, code.sub(code.load(own_value, v), code.load(row, v))))
-                    results.append(code.fma(weight, own, total))
-                    code.store(code.mul(rest, own), row_gradient, v)
+                    to_cell = code.load(row_gradient, v)
+                    terms.append(code.mul(to_cell, code.sub(code.load(written, v), code.load(row, v))))
+                    results.append(code.fma(weight, to_cell, total))
+                    code.store(code.mul(rest, to_cell), row_gradient, v)
                 code.store(code.add(code.load(to_pointer, i), code.total(terms)), to_pointer, i)
                 return results
 

@@ -1,8 +1,9 @@
-"""The modules on distributions, forwards and backwards, a warp an example.
+"""The modules on distributions, forwards and backwards, one warp per example.
 
-The meanings are those of the table in `nram.modules`; gradients are written out, and cropped where the paper's
-activation clipping crops them. A distribution is a list of columns in registers; the tape and its gradient are rows
-of memory.
+A distribution is a list of columns in registers. What a module does to distributions is a term of `nram.algebra`, and
+so is the gradient with respect to each argument; `Fuzzy.operations` computes terms. Only READ and WRITE, which touch
+the memory, are written out. The memory (the tape) and its gradient are rows of shared memory. Gradients are cropped
+where the paper's activation clipping crops them.
 """
 
 from __future__ import annotations
@@ -19,20 +20,20 @@ from nram.modules import Module
 
 
 class Tapes(NamedTuple):
-    """The memory around READ and WRITE."""
+    """The memory for READ and WRITE."""
 
     now: Value  # in shared memory
-    rows: list[Columns]  # the same in registers, if it is small enough
-    after: Value | None  # the version that WRITE leaves, in global memory
+    rows: list[Columns]  # the same in registers if it is small enough; otherwise empty
+    after: Value | None  # in global memory: where WRITE stores the new version for the backward pass
 
 
 class TapesBack(NamedTuple):
-    """The same in the backward pass."""
+    """The memory for READ and WRITE in the backward pass."""
 
-    gradient: Value  # in shared memory, without what READs have left to do
+    gradient: Value  # in shared memory, without the parts of the pending READs
     seen: Callable[[int], Columns]  # a row of the version that the module saw
-    crop: bool  # whether the gradient is still to be cropped
-    pending: list[tuple[Columns, Columns]]  # READs that have not added to it: pointer, gradient of what they read
+    crop: bool  # whether the gradient must still be cropped
+    pending: list[tuple[Columns, Columns]]  # READs whose parts are not added yet: pointer, gradient of the output
 
 
 def each(operation: Callable[..., Value], *rows: Columns) -> Columns:
@@ -66,14 +67,14 @@ class Fuzzy:
         }
 
     def crop(self, gradient: Columns) -> Columns:
-        """C1, and nothing beyond M."""
-        return [self.code.part(self.crop_one(column), self.size, number) for number, column in enumerate(gradient)]
+        """Cropped to [-C1, C1], and 0 in lanes beyond M."""
+        return [self.code.part(self.crop_one(column), self.size, index) for index, column in enumerate(gradient)]
 
     def crop_one(self, gradient: Value) -> Value:
         return self.code.at_least(self.code.at_most(gradient, self.clip), self.minus_clip)
 
     def renormalised(self, columns: Columns) -> Columns:
-        """Rescaled to a sum of 1; the backward pass takes it for the identity."""
+        """Rescaled to a sum of 1; the backward pass treats it as the identity."""
         code = self.code
         if not self.shape.renormalising:
             return columns
@@ -97,10 +98,11 @@ class Fuzzy:
         return [self.code.sub(whole, part) for part in up_to]
 
     def _convolved(self, x: Columns, y: Columns) -> Columns:
-        """result[i] = sum over k of x[k] y[i - k], modulo M.
+        """result[c] = sum over k of x[k] y[c - k], modulo M.
 
-        With k = 4 q + r: y is moved by r once for all q, and the sums over r are joined in pairs, those of q + 1 moved
-        by 4, then those of q + 2 by 8, and so on: there are M / 4 exchanges instead of M, and few wait for others.
+        With k = 4 q + r, y is rotated by r once for all q. The sums over r are then added in pairs: the sum of q + 1 is
+        rotated by 4, later that of q + 2 by 8, and so on. So there are M / 4 exchanges between lanes instead of M, and
+        few of them wait for others.
         """
         code, size = self.code, self.size
         moved = [y] + [code.rotated(y, r, size) for r in range(1, QUAD)]
@@ -108,15 +110,14 @@ class Fuzzy:
         parts: list[Columns] = []
         for start in range(0, self.shape.rows, QUAD):
             part: Columns = [code.nothing] * len(y)
-            for weight, other in zip(code.quad(self.room, start), moved, strict=True):
-                part = [code.fma(weight, own, total) for own, total in zip(other, part, strict=True)]
+            for weight, row in zip(code.quad(self.room, start), moved, strict=True):
+                part = self._add_scaled(weight, row, part)
             parts.append(part)
         distance = QUAD
         while len(parts) > 1:
-            for number in range(len(parts) // 2):
-                near, far = parts[number : number + 2]
-                far = code.rotated(far, distance % size, size)
-                parts[number : number + 2] = [[code.add(own, other) for own, other in zip(near, far, strict=True)]]
+            for index in range(len(parts) // 2):
+                near, far = parts[index : index + 2]
+                parts[index : index + 2] = [each(code.add, near, code.rotated(far, distance % size, size))]
             distance *= 2
         return parts[0]
 
@@ -140,45 +141,44 @@ class Fuzzy:
     def _each_row(
         self, pointer: Columns, tapes: Tapes, body: Callable[..., list[Value]], carried: list[Value]
     ) -> list[Value]:
-        """`body(row's place, pointer's weight there, row, carried)` for all rows of a tape: four of them written out,
-        or all if they are in registers."""
+        """`body(offset of the row, the pointer's weight there, row, carried)` for all rows of a tape.
+
+        The code is repeated for four rows of a loop, or for all rows if they are in registers."""
         code, shape = self.code, self.shape
         code.publish(pointer, self.room)
 
-        def four(i: Value, held: list[Value]) -> list[Value]:
-            for number, weight in enumerate(code.quad(self.room, i)):
-                place = code.at.mul(code.at.add(i, code.index(number)), code.index(shape.row))
-                held = body(place, weight, code.columns(tapes.now, place, shape.columns), held)
-            return held
+        def four(first: Value, carried: list[Value]) -> list[Value]:
+            for index, weight in enumerate(code.quad(self.room, first)):
+                offset = code.at.mul(code.at.add(first, code.index(index)), code.index(shape.row))
+                carried = body(offset, weight, code.columns(tapes.now, offset, shape.columns), carried)
+            return carried
 
         if not tapes.rows:
             return code.repeat(shape.rows, four, carried, step=QUAD)
         for start in range(0, shape.rows, QUAD):
-            for number, weight in enumerate(code.quad(self.room, start), start):
-                carried = body(number * shape.row, weight, tapes.rows[number], carried)
+            for index, weight in enumerate(code.quad(self.room, start), start):
+                carried = body(index * shape.row, weight, tapes.rows[index], carried)
         return carried
 
     def _read(self, tapes: Tapes, pointer: Columns) -> Columns:
-        code = self.code
+        def add(_offset: Value, weight: Value, row: Columns, sums: list[Value]) -> list[Value]:
+            return self._add_scaled(weight, row, sums)
 
-        def row(_place: Value, weight: Value, there: Columns, sums: list[Value]) -> list[Value]:
-            return [code.fma(weight, own, total) for own, total in zip(there, sums, strict=True)]
-
-        return self._each_row(pointer, tapes, row, [code.nothing] * self.shape.columns)
+        return self._each_row(pointer, tapes, add, [self.code.nothing] * self.shape.columns)
 
     def _write(self, tapes: Tapes, pointer: Columns, value: Columns) -> None:
         code, rows = self.code, []
 
-        def row(place: Value, weight: Value, there: Columns, held: list[Value]) -> list[Value]:
+        def replace(offset: Value, weight: Value, row: Columns, carried: list[Value]) -> list[Value]:
             rest = code.sub(code.number(1.0), weight)
-            new = [code.fma(weight, own, code.mul(rest, old)) for own, old in zip(value, there, strict=True)]
-            code.store_columns(new, tapes.now, place)
+            new = self._add_scaled(weight, value, [code.mul(rest, old) for old in row])
+            code.store_columns(new, tapes.now, offset)
             if tapes.after is not None:
-                code.store_columns(new, tapes.after, place)
+                code.store_columns(new, tapes.after, offset)
             rows.append(new)
-            return held
+            return carried
 
-        self._each_row(pointer, tapes, row, [])
+        self._each_row(pointer, tapes, replace, [])
         if tapes.rows:
             tapes.rows[:] = rows
 
@@ -187,9 +187,9 @@ class Fuzzy:
     def backward(self, module: Module, arguments: list[Columns], gradient: Columns, tapes: TapesBack) -> list[Columns]:
         """From the gradient of the output to those of the arguments, cropped.
 
-        READ and WRITE bring the gradient of the memory after them to that of the memory before them; the first of them
-        to see it in a step crops it. Other READs leave what they have to add to the next one. WRITE's own output is a
-        constant.
+        READ and WRITE turn the gradient of the memory after them into that of the memory before them. The first of them
+        in a step crops it. Other READs only join the pending ones, whose parts the next pass over the rows adds: that
+        saves a pass. The output of WRITE is a constant.
         """
         if module.memory == "writes":
             found = self._write_back(tapes, *arguments)
@@ -202,14 +202,15 @@ class Fuzzy:
     def _rows_back(
         self, pointer: Columns, tapes: TapesBack, body: Callable[..., tuple[Value, list[Value]]], carried: list[Value]
     ) -> tuple[Columns, list[Value]]:
-        """`body(row's number, pointer's weight, the row's gradient, carried) -> (terms of the pointer's gradient there,
-        carried)` for all rows; returns the pointer's gradient and what is carried."""
+        """`body(index, the pointer's weight, the row's gradient, carried)` for all rows; the parts of pending READs are
+        added before. The body returns terms whose sum over lanes is the pointer's gradient at the row, and what is
+        carried. Returns the pointer's gradient and what is carried."""
         code, shape = self.code, self.shape
         code.sync()
-        for number, weighted in enumerate([pointer, *(former for former, _gradient in tapes.pending)]):
-            code.store_first(shape.rows, weighted, self.room, number * shape.rows)
+        for index, weighted in enumerate([pointer, *(earlier for earlier, _gradient in tapes.pending)]):
+            code.store_first(shape.rows, weighted, self.room, index * shape.rows)
         code.sync()
-        found, held = [], carried
+        found: Columns = []
         weights: list[list[Value]] = []
         for start in range(0, shape.rows, LANES):
             terms = []
@@ -217,48 +218,48 @@ class Fuzzy:
                 if i % QUAD == 0:
                     weights = [code.quad(self.room, p * shape.rows + i) for p in range(1 + len(tapes.pending))]
                 gradient = code.columns(tapes.gradient, i * shape.row, shape.columns)
-                for quad, (_former, added) in zip(weights[1:], tapes.pending, strict=True):
-                    gradient = [code.fma(quad[i % QUAD], own, old) for own, old in zip(added, gradient, strict=True)]
+                for quad, (_earlier, added) in zip(weights[1:], tapes.pending, strict=True):
+                    gradient = self._add_scaled(quad[i % QUAD], added, gradient)
                 if tapes.crop:
                     gradient = [self.crop_one(column) for column in gradient]
-                term, held = body(i, weights[0][i % QUAD], gradient, held)
+                term, carried = body(i, weights[0][i % QUAD], gradient, carried)
                 terms.append(term)
             found.append(code.lane_sums(terms))
         tapes.pending.clear()
-        return found, held
+        return found, carried
 
     def _read_back(self, tapes: TapesBack, gradient: Columns, pointer: Columns) -> list[Columns]:
         code, shape = self.code, self.shape
         if not tapes.crop and len(tapes.pending) < shape.pending:
             tapes.pending.append((pointer, gradient))
-            terms = [self._dot(gradient, tapes.seen(number)) for number in range(shape.rows)]
+            terms = [self._dot(gradient, tapes.seen(index)) for index in range(shape.rows)]
             return [[code.lane_sums(terms[start : start + LANES]) for start in range(0, shape.rows, LANES)]]
 
-        def row(number: int, weight: Value, received: Columns, held: list[Value]):
-            fresh = [code.fma(weight, own, old) for own, old in zip(gradient, received, strict=True)]
-            code.store_columns(fresh, tapes.gradient, number * shape.row)
-            return self._dot(gradient, tapes.seen(number)), held
+        def add(index: int, weight: Value, to_row: Columns, carried: list[Value]) -> tuple[Value, list[Value]]:
+            code.store_columns(self._add_scaled(weight, gradient, to_row), tapes.gradient, index * shape.row)
+            return self._dot(gradient, tapes.seen(index)), carried
 
-        to_pointer, _ = self._rows_back(pointer, tapes, row, [])
+        to_pointer, _ = self._rows_back(pointer, tapes, add, [])
         return [to_pointer]
 
     def _write_back(self, tapes: TapesBack, pointer: Columns, value: Columns) -> list[Columns]:
         code, shape = self.code, self.shape
 
-        def row(number: int, weight: Value, received: Columns, sums: list[Value]):
+        def divide(index: int, weight: Value, to_row: Columns, sums: list[Value]) -> tuple[Value, list[Value]]:
             rest = code.sub(code.number(1.0), weight)
-            code.store_columns([code.mul(rest, own) for own in received], tapes.gradient, number * shape.row)
-            changed = [code.sub(new, old) for new, old in zip(value, tapes.seen(number), strict=True)]
-            return self._dot(received, changed), [
-                code.fma(weight, own, total) for own, total in zip(received, sums, strict=True)
-            ]
+            code.store_columns([code.mul(rest, column) for column in to_row], tapes.gradient, index * shape.row)
+            change = each(code.sub, value, tapes.seen(index))
+            return self._dot(to_row, change), self._add_scaled(weight, to_row, sums)
 
-        to_pointer, to_value = self._rows_back(pointer, tapes, row, [code.nothing] * shape.columns)
+        to_pointer, to_value = self._rows_back(pointer, tapes, divide, [code.nothing] * shape.columns)
         return [to_pointer, to_value]
 
     def _dot(self, a: Columns, b: Columns) -> Value:
-        """The terms of a product, those of all columns added."""
+        """In each lane its part of the scalar product."""
         total = self.code.mul(a[0], b[0])
         for x, y in zip(a[1:], b[1:], strict=True):
             total = self.code.fma(x, y, total)
         return total
+
+    def _add_scaled(self, weight: Value, row: Columns, sums: Columns) -> Columns:
+        return [self.code.fma(weight, column, total) for column, total in zip(row, sums, strict=True)]

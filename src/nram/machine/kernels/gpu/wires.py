@@ -1,19 +1,28 @@
-"""Wires: softmaxes a lane each, and the weighted averages of values they stand for.
+"""Wires: softmaxes, one per lane, and the weighted averages of values that they stand for.
 
-The wires lie in shared memory as arrangement.py says. For a softmax every lane has a wire of its own and goes through
-its weights, so that no sum needs another lane. For mixing, four weights are read at once by all lanes. In the backward
-pass four lanes share a wire: they hold the products of its gradient with the values, and turn them into the gradients
-of the logits in the weights' places.
+The wires lie in shared memory as arrangement.py says. For softmaxes, each lane takes one wire and goes through its
+weights, so that no sum needs another lane. For mixing, all lanes read the same four weights at once. In the backward
+pass, four lanes share a wire: they compute the products of its gradient with the values, turn them into the gradients
+of the logits, and store these in place of the weights.
 """
 
 from __future__ import annotations
 
 from itertools import product
+from typing import NamedTuple
 
 from nram.llvm import Value
 from nram.machine.kernels.gpu.arrangement import GROUP, HALF, QUAD
 from nram.machine.kernels.gpu.shape import LANES, WarpShape
 from nram.machine.kernels.gpu.warps import Columns, Warps
+
+
+class Choice(NamedTuple):
+    """A value that a wire can choose, in the backward pass."""
+
+    offset: Value  # of its weight
+    exists: Value  # false in lanes whose wire is shorter
+    gradient: Value  # of its weight
 
 
 class Wires:
@@ -23,7 +32,7 @@ class Wires:
         self.code = code
         self.shape = shape
         self.arrangement = shape.arrangement
-        self.place, self.received, self.values = own["wires"], own["received"], own["values"]  # in shared memory
+        self.weights, self.received, self.values = own["wires"], own["received"], own["values"]  # in shared memory
         self.table = code.place(common, shape.table_place)
         self.epsilon = epsilon
 
@@ -38,7 +47,7 @@ class Wires:
         for group in range(self.shape.wire_groups):
             start, length = self._halves(code.load_whole(self.table, group * LANES))
             logits = self._load(start, self._longest(group))
-            there = [code.at.icmp_signed("<", code.whole(number), length) for number in range(len(logits))]
+            there = [code.at.icmp_signed("<", code.whole(index), length) for index in range(len(logits))]
             top = logits[0]
             for exists, logit in zip(there[1:], logits[1:], strict=True):
                 top = code.choose(exists, code.at_least(logit, top), top)
@@ -58,64 +67,64 @@ class Wires:
         return code.at.fneg(code.total([uncertain]))
 
     def harden(self) -> None:
-        """Put certainty on the most probable value of every wire, the first among equals."""
+        """Give the most probable value of each wire the weight 1, the first if there are several, and the others 0."""
         code, one = self.code, self.code.number(1.0)
         for group in range(self.shape.wire_groups):
             start, length = self._halves(code.load_whole(self.table, group * LANES))
             weights = self._load(start, self._longest(group))
-            there = [code.at.icmp_signed("<", code.whole(number), length) for number in range(len(weights))]
-            own = [code.choose(exists, weight, code.nothing) for exists, weight in zip(there, weights, strict=True)]
-            top = own[0]
-            for weight in own[1:]:
+            there = [code.at.icmp_signed("<", code.whole(index), length) for index in range(len(weights))]
+            weights = [code.choose(exists, weight, code.nothing) for exists, weight in zip(there, weights, strict=True)]
+            top = weights[0]
+            for weight in weights[1:]:
                 top = code.at_least(weight, top)
-            certain, given = [], code.nothing
-            for weight in own:
-                certain.append(code.choose(code.above(top, weight), code.nothing, code.sub(one, given)))
-                given = code.add(given, certain[-1])
+            certain, taken = [], code.nothing
+            for weight in weights:
+                certain.append(code.choose(code.above(top, weight), code.nothing, code.sub(one, taken)))
+                taken = code.add(taken, certain[-1])
             self._store(certain, start, there)
         code.sync()
 
     def _longest(self, group: int) -> int:
-        """Of the wires that the lanes have at the same time."""
+        """The length of the longest of the wires that the lanes have at the same time."""
         slots = self.arrangement.slots[group * LANES : (group + 1) * LANES]
         return max(self.shape.wiring.lengths[wire] for wire in slots)
 
     def _load(self, start: Value, length: int) -> list[Value]:
-        """So many places of every lane's wire."""
+        """The first weights of every lane's wire."""
         code, found = self.code, []
         for quad in range(0, length, QUAD):
-            found += code.load_quads(self.place, code.at.add(start, code.whole(quad)))
+            found += code.load_quads(self.weights, code.at.add(start, code.whole(quad)))
         return found[:length]
 
     def _store(self, weights: list[Value], start: Value, there: list[Value]) -> None:
         code = self.code
         padded = weights + [code.nothing] * (-len(weights) % QUAD)
         for quad in range(0, len(weights), QUAD):
-            code.store_some(padded[quad : quad + QUAD], self.place, code.at.add(start, code.whole(quad)), there[quad])
+            code.store_some(padded[quad : quad + QUAD], self.weights, code.at.add(start, code.whole(quad)), there[quad])
 
     def keep(self, record: Value) -> None:
         """Copy the weights into a record."""
         code = self.code
         for start in range(0, self.arrangement.end, LANES):
-            code.store(code.load(self.place, start), record, start)
+            code.store(code.load(self.weights, start), record, start)
 
     def kept(self, record: Value) -> list[Value]:
         """The weights of a record."""
         return [self.code.load(record, start) for start in range(0, self.arrangement.end, LANES)]
 
     def restore(self, weights: list[Value], values: list[Columns]) -> None:
-        """Put what a record kept of weights and values into shared memory."""
+        """Put the weights and values of a record into shared memory."""
         code, shape = self.code, self.shape
-        code.store_columns(weights, self.place)
+        code.store_columns(weights, self.weights)
         for v, row in shape.value_rows.items():
             code.store_first(shape.rows if v in shape.dense else QUAD, values[row], self.values, shape.value_places[v])
 
     # Mixing
 
     def _weights(self, wire: int, count: int) -> list[Value]:
-        """The first of a wire."""
+        """The first weights of a wire, each in all lanes."""
         begin = self.arrangement.starts[wire]
-        found = [weight for quad in range(0, count, QUAD) for weight in self.code.quad(self.place, begin + quad)]
+        found = [weight for quad in range(0, count, QUAD) for weight in self.code.quad(self.weights, begin + quad)]
         return found[:count]
 
     def mixed(self, wire: int, values: list[Columns]) -> Columns:
@@ -127,7 +136,7 @@ class Wires:
         return sums
 
     def pass_back(self, wire: int, gradient: Columns, to_values: list[Columns]) -> None:
-        """Add w[v] times the gradient of a wire to that of every value it can choose, unless it is a constant."""
+        """Add w[v] times the gradient of a wire to that of every value it can choose, except for constants."""
         code, choices = self.code, self.arrangement.choices(wire)
         for weight, v in zip(self._weights(wire, sum(self.arrangement.counts(wire))), choices, strict=False):
             to_values[v] = [code.fma(weight, g, sum_) for g, sum_ in zip(gradient, to_values[v], strict=True)]
@@ -135,7 +144,7 @@ class Wires:
     # From the gradients of wires to those of logits
 
     def receive(self, wire: int, gradient: Columns, to_entropy: Value) -> None:
-        """Gather the gradient of a wire. Once enough of them are there, those of the logits take the weights' place."""
+        """Gather the gradient of a wire. Once there are enough, the gradients of the logits replace the weights."""
         shape, slot = self.shape, self.arrangement.slots.index(wire)
         row = slot % shape.chunk
         self.code.store_first(shape.rows, gradient, self.received, row * shape.gradient_stride)
@@ -143,8 +152,8 @@ class Wires:
             self._choose_back(slot - row, row + 1, to_entropy)
 
     def _choose_back(self, first: int, count: int, to_entropy: Value) -> None:
-        """For so many wires from a slot on: lane l has those of slots l % 8, l % 8 + 8, ... and of each every fourth
-        value from l // 8 on."""
+        """The gradients of the logits of `count` wires, from the slot `first` on. Lane l has the wires of the slots
+        l % 8, l % 8 + 8, ..., and of each of them every fourth value from l // 8 on."""
         code, shape = self.code, self.shape
         minus, entries = code.at.fneg(to_entropy), shape.wire_groups * LANES
         eighth, fourth = self._own_wire(), self._own_value()
@@ -164,13 +173,12 @@ class Wires:
                 (truths(low), all_, constant),
                 (self._constants(low), constant, length),
             ]
-            places, gradients = [], []
+            choices = []
             for found, begin, end in parts:
-                for number, gradient in enumerate(found):
-                    place = code.at.add(code.at.add(begin, fourth), code.whole(QUAD * number))
-                    places.append((code.at.add(start, place), code.at.icmp_signed("<", place, end)))
-                    gradients.append(gradient)
-            self._logits_back(places, gradients, minus)
+                for index, gradient in enumerate(found):
+                    value = code.at.add(code.at.add(begin, fourth), code.whole(QUAD * index))
+                    choices.append(Choice(code.at.add(start, value), code.at.icmp_signed("<", value, end), gradient))
+            self._logits_back(choices, minus)
         code.sync()
 
     def _own_wire(self) -> Value:
@@ -179,31 +187,31 @@ class Wires:
     def _own_value(self) -> Value:
         return self.code.at.lshr(self.code.lane, self.code.whole(GROUP.bit_length() - 1))
 
-    def _logits_back(self, places: list[tuple[Value, Value]], gradients: list[Value], minus: Value) -> None:
-        """From the gradients of the weights at these places, where they exist; four lanes have those of a wire."""
+    def _logits_back(self, choices: list[Choice], minus: Value) -> None:
+        """From the gradients of the weights to those of the logits. Four lanes have the choices of a wire."""
         code, weights, wholes, mean = self.code, [], [], self.code.nothing
-        for (place, there), gradient in zip(places, gradients, strict=True):
-            weight = code.choose(there, code.load_each(self.place, place), code.nothing)
+        for choice in choices:
+            weight = code.choose(choice.exists, code.load_each(self.weights, choice.offset), code.nothing)
             slope = code.rough_log(code.at_least(weight, self.epsilon))  # of w log(max(w, epsilon))
             steeper = code.add(slope, code.number(1.0))
             slope = code.choose(code.above(weight, self.epsilon), steeper, slope)
             weights.append(weight)
-            wholes.append(code.fma(minus, slope, gradient))
+            wholes.append(code.fma(minus, slope, choice.gradient))
             mean = code.fma(weight, wholes[-1], mean)
         for distance in (GROUP, 2 * GROUP):
             mean = code.add(mean, code.swapped(mean, distance))
-        for (place, there), weight, whole in zip(places, weights, wholes, strict=True):
-            code.store_each(code.mul(weight, code.sub(whole, mean)), self.place, place, there)
+        for choice, weight, whole in zip(choices, weights, wholes, strict=True):
+            code.store_each(code.mul(weight, code.sub(whole, mean)), self.weights, choice.offset, choice.exists)
 
     def _products(self, groups: int) -> list[list[Value]]:
-        """For every group of eight gathered wires: the sums over m of g[m] value[v, m] for values that may be any
-        number. What four numbers are read at once is used several times."""
+        """For every group of eight gathered wires, the sums over m of g[m] value[v, m], for the values that may be any
+        number. Four numbers are read at once, and each is used several times."""
         code, shape = self.code, self.shape
         stride, last = code.whole(shape.gradient_stride), code.whole(len(shape.dense) - 1)
         rows = [code.at.add(self._own_wire(), code.whole(group * GROUP)) for group in range(groups)]
-        places = [code.at.add(self._own_value(), code.whole(number)) for number in range(0, len(shape.dense), QUAD)]
-        bounded = [code.choose(code.at.icmp_signed("<", place, last), place, last) for place in places]
-        gradients, values = ([code.at.mul(row, stride) for row in own] for own in (rows, bounded))
+        columns = [code.at.add(self._own_value(), code.whole(index)) for index in range(0, len(shape.dense), QUAD)]
+        bounded = [code.choose(code.at.icmp_signed("<", column, last), column, last) for column in columns]
+        gradients, values = ([code.at.mul(index, stride) for index in indices] for indices in (rows, bounded))
 
         def four(m: Value, sums: list[Value]) -> list[Value]:
             here = code.spread(m)
@@ -211,29 +219,29 @@ class Wires:
             others = [code.load_quads(self.values, code.at.add(index, here)) for index in values]
             results = []
             for (quad, other), total in zip(product(loaded, others), sums, strict=True):
-                for own, value in zip(quad, other, strict=True):
-                    total = code.fma(own, value, total)
+                for gradient, value in zip(quad, other, strict=True):
+                    total = code.fma(gradient, value, total)
                 results.append(total)
             return results
 
-        sums = code.repeat(shape.rows, four, [code.nothing] * (len(rows) * len(places)), step=QUAD)
-        return [sums[start : start + len(places)] for start in range(0, len(sums), len(places))]
+        sums = code.repeat(shape.rows, four, [code.nothing] * (len(rows) * len(columns)), step=QUAD)
+        return [sums[start : start + len(columns)] for start in range(0, len(sums), len(columns))]
 
     def _truths(self, fourth: Value):
-        """The same for truth values, as a function of the gradient's first four numbers."""
+        """The same products for truth values, as a function of the gradient's first four numbers."""
         code, shape = self.code, self.shape
         count, begin = len(shape.value_rows) - len(shape.dense), len(shape.dense) * shape.gradient_stride
         loaded = []
-        for number in range(0, count, QUAD):
-            place = code.at.add(fourth, code.whole(number))
-            place = code.choose(code.at.icmp_signed("<", place, code.whole(count - 1)), place, code.whole(count - 1))
+        for first in range(0, count, QUAD):
+            index = code.at.add(fourth, code.whole(first))
+            index = code.choose(code.at.icmp_signed("<", index, code.whole(count - 1)), index, code.whole(count - 1))
             loaded.append(
-                code.load_quads(self.values, code.at.add(code.at.mul(place, code.whole(QUAD)), code.whole(begin)))
+                code.load_quads(self.values, code.at.add(code.at.mul(index, code.whole(QUAD)), code.whole(begin)))
             )
         return lambda low: [code.fma(low[1], yes, code.mul(low[0], no)) for no, yes, *_ in loaded]
 
     def _constants(self, low: list[Value]) -> list[Value]:
-        """The same for constants."""
+        """The same products for constants."""
         code, fourth = self.code, self._own_value()
         numbers = [support for support in self.shape.supports if isinstance(support, int)]
         found = []
