@@ -12,8 +12,8 @@ from functools import cached_property
 from math import prod
 from typing import Any, ClassVar, Literal, TypeVar, cast
 
-from nram.kinds import ControllerKind, LossKind
 from nram.algebra import Formula
+from nram.kinds import ControllerKind, LossKind
 from nram.machine.wiring import Wiring
 from nram.modules import MODULES, PAPER_MODULES, Module
 

@@ -71,8 +71,8 @@ class Fuzzy:
     ) -> None:
         """From the gradient of the output to those of the arguments, stored at `received`.
 
-        READ and WRITE see the memory before them, and turn the gradient of the memory after them, `to_memory`, into that
-        of the memory before them. The output of WRITE is a constant.
+        READ and WRITE see the memory before them, and turn the gradient of the memory after them, `to_memory`, into
+        that of the memory before them. The output of WRITE is a constant.
         """
         if module.memory == "writes":
             self._write_back(memory, to_memory, *(arguments + received))
