@@ -24,7 +24,7 @@ functions of the inner loop are written like this, which saves a fifth of the ti
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numba import njit, types
@@ -178,6 +178,15 @@ class ChainEnd(NamedTuple):
     """The least cost seen since the last instances joined."""
     active: int
     """Instances in play."""
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Stand in for a record of another version: Numba reads a cache that names it before it sees that it is old."""
+        if not name[:1].isupper():
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return type(name, (), {})
 
 
 def _compiled(function) -> Any:
@@ -569,8 +578,24 @@ def _choose_row(state, rows, visited):
 
 
 @_compiled
-def _lanes_to_run(runs, active, bit):
+def _acceptable(state, settings, temperature, table, now, row):
+    """The most energy, and the most cost of the instances, that a candidate may have.
+
+    Metropolis' rule, with its random number drawn first: so a run can stop as soon as its cost is above the bound.
+    """
+    energy = now.cost + settings.length_cost * now.length - temperature * math.log(_uniform(state))
+    bound = energy
+    if (now.visited >> np.uint64(row)) & np.uint64(1) == 1:  # this row, at least, will be visited again
+        bound -= settings.length_cost * table.lengths[row]
+    if settings.must_fit:
+        bound = min(bound, ZERO_COST)
+    return energy, bound
+
+
+@_compiled
+def _lanes_to_run(runs, active, row):
     """Put the lanes that visited the changed row into the frames. Returns cost and visited rows of all others."""
+    bit = np.uint64(1) << np.uint64(row)
     cost = 0.0
     visited = np.uint64(0)
     for block in range((active + LANES - 1) // LANES):
@@ -701,15 +726,8 @@ def run_chain(shape, genes, blocks, instances, settings, monitor):
         compile_row(shape, table, row)
         if _does_the_same(shape.registers, table, row, old):
             continue
-        # Metropolis' rule, with its random number drawn first: no candidate above this energy will be taken.
-        energy = now.cost + settings.length_cost * now.length - temperature * math.log(_uniform(state))
-        bound = energy  # what the instances may cost, if the visited rows stay the same
-        bit = np.uint64(1) << np.uint64(row)
-        if now.visited & bit != 0:
-            bound -= settings.length_cost * table.lengths[row]
-        if settings.must_fit:
-            bound = min(bound, ZERO_COST)
-        cost, visited = _lanes_to_run(runs, active, bit)
+        energy, bound = _acceptable(state, settings, temperature, table, now, row)
+        cost, visited = _lanes_to_run(runs, active, row)
         cost, visited, more, more_steps = _run_until_refused(runs, active, cost, visited, bound)
         ran += more
         steps += more_steps
@@ -735,5 +753,5 @@ def run_chain(shape, genes, blocks, instances, settings, monitor):
         best = now.cost
     if settings.must_fit:
         genes[:] = best_genes
-        return ChainEnd(True, settings.budget, ran, 0.0, active)
-    return ChainEnd(False, settings.budget, ran, best, active)
+        best = 0.0
+    return ChainEnd(settings.must_fit, settings.budget, ran, best, active)
