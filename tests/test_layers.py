@@ -43,8 +43,7 @@ LAYERS = {
     "pictures.soft_traces": "errors machine tasks pictures",
     "learning": "errors deprecated limits files runtime tasks extensions training programs programs.simplify pictures "
     "search programs.extract",
-    "reproduction": "errors limits files runtime tasks extensions machine training programs pictures programs.verify "
-    "programs.extract",
+    "reproduction": "errors limits files runtime tasks extensions machine training programs pictures programs.extract",
     "bench": "errors limits kinds files runtime tasks extensions machine.kernels training programs programs.native "
     "programs.simplify search",
     "api": "errors files runtime modules tasks extensions training programs programs.native pictures search "
@@ -63,7 +62,6 @@ LATE = {
         api -> programs.extract.from_run
         cli.bench.scaling -> bench.scaling
         cli.bench.step -> bench.step
-        cli.eval -> pictures.curves
         cli.eval -> training.report
         cli.extract -> programs.extract.from_run
         cli.trace -> pictures.soft_traces
@@ -76,6 +74,7 @@ LATE = {
         training.run_folder -> training.member
     """,
     "matplotlib": """
+        cli.eval -> pictures.curves
         cli.trace -> pictures.heatmaps
         reproduction.job -> reproduction.figure
     """,
