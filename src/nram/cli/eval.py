@@ -1,12 +1,11 @@
 """`nram eval`: how good is a trained member of a run?"""
 
 import argparse
-import sys
 from pathlib import Path
 from typing import Any
 
 from nram.cli.arguments import add_device, jax_seed, natural, positive
-from nram.cli.output import print_json, table
+from nram.cli.output import ProgressLine, print_json, table
 from nram.extensions import get_task
 from nram.runtime import prepare_devices
 from nram.tasks.base import Task
@@ -51,11 +50,10 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.solve is not None:
         return _show_solved(arguments, task, report.solve(folder.config, controller, arguments.solve, arguments.seed))
-    found = report.evaluation_report(
-        folder.config, controller, count=arguments.count, seed=arguments.seed, curve=CURVE, progress=_show_progress
-    )
-    if sys.stderr.isatty():
-        print("\033[K", end="", file=sys.stderr)
+    with ProgressLine() as line:
+        found = report.evaluation_report(
+            folder.config, controller, count=arguments.count, seed=arguments.seed, curve=CURVE, progress=line.show_count
+        )
     found = {"run": str(folder.path), "member": arguments.member, **found}
     name = "eval" if arguments.member == 0 else f"eval-{arguments.member}"
     plot = arguments.plot or folder.path / f"{name}.png"
@@ -69,11 +67,6 @@ def run(arguments: argparse.Namespace) -> int:
         _print_report(found)
         print(f"\ncurve: {plot}")
     return 0
-
-
-def _show_progress(done: int, total: int, what: str) -> None:
-    end = "\n" if not sys.stderr.isatty() else "\033[K\r"
-    print(f"[{done}/{total}] {what}", end=end, file=sys.stderr, flush=True)
 
 
 def _print_report(report: dict[str, Any]) -> None:

@@ -8,6 +8,8 @@ import sys
 import time
 from typing import Any, Self
 
+PLAIN_SECONDS = 5  # between two lines of progress in a pipe
+
 
 def print_json(value: Any) -> None:
     text = json.dumps(value) + "\n"
@@ -70,6 +72,10 @@ class ProgressLine:
         elif always or time.monotonic() - self.last >= self.pause:
             self.last = time.monotonic()
             note(text)
+
+    def show_count(self, done: int, total: int, what: str) -> None:
+        """Show how many parts of the work are done, and what comes next."""
+        self.show(f"[{done}/{total}] {what}", always=done == total)
 
     def clear(self) -> None:
         """Remove the line from the terminal."""

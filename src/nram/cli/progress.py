@@ -10,10 +10,9 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
+from nram.cli.output import PLAIN_SECONDS
 from nram.training.callbacks import Report, TrainingCallbacks
 from nram.training.config import TrainConfig
-
-PLAIN_SECONDS = 5  # between two lines in a pipe
 
 
 class TrainingDisplay(TrainingCallbacks):

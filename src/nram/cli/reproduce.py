@@ -12,14 +12,12 @@ from rich.text import Text
 
 from nram.cli.arguments import add_device, jax_seed, positive
 from nram.cli.interruption import interruptible
-from nram.cli.output import print_json
+from nram.cli.output import PLAIN_SECONDS, ProgressLine, note, print_json
 from nram.cli.progress import TrainingDisplay
 from nram.programs.ir import ORIGINS, Origin
 from nram.reproduction.examining import Plan
 from nram.reproduction.job import ReproductionJob
 from nram.reproduction.report import Reproduction, curve_cells, legend, line_cells, to_json
-
-PLAIN_SECONDS = 5  # between two lines in a pipe
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -74,9 +72,9 @@ def run(arguments: argparse.Namespace) -> int:
     display = TrainingDisplay("reproduce")
     with interruptible() as stopping:
         job.run_training(display, stopping)
-    with _Progress() as progress:
-        table, files = job.run(progress, display.note)
-    print(f"{time.monotonic() - began:.0f} s in all", file=sys.stderr)
+    with ProgressLine(PLAIN_SECONDS) as line:
+        table, files = job.run(line.show_count, display.note)
+    note(f"{time.monotonic() - began:.0f} s in all")
     if arguments.json:
         print_json({**to_json(table), "files": [str(file) for file in files]})
     else:
@@ -102,22 +100,3 @@ def _grid(rows: list[list[str]]):
     for row in rows[1:]:
         grid.add_row(*map(Text, row), style="dim" if row[1] == "paper" else None)
     return grid
-
-
-class _Progress:
-    """Jobs done and what is being done: one line on a terminal, now and then a line in a pipe."""
-
-    def __enter__(self):
-        self.live, self.last = sys.stderr.isatty(), 0.0
-        return self
-
-    def __call__(self, done: int, total: int, what: str) -> None:
-        if self.live:
-            print(f"\r\033[K[{done}/{total}] {what}", end="", file=sys.stderr, flush=True)
-        elif done == total or (time.monotonic() - self.last >= PLAIN_SECONDS):
-            self.last = time.monotonic()
-            print(f"[{done}/{total}] {what}", file=sys.stderr, flush=True)
-
-    def __exit__(self, *exception):
-        if self.live:
-            print("\r\033[K", end="", file=sys.stderr)

@@ -10,7 +10,7 @@ from typing import Any
 
 from nram.cli.arguments import natural, positive
 from nram.cli.interruption import interruptible
-from nram.cli.output import ProgressLine, note, print_json
+from nram.cli.output import PLAIN_SECONDS, ProgressLine, note, print_json
 from nram.cli.program_argument import add_modules, load_modules, module_options
 from nram.errors import UsageError
 from nram.extensions.modules import split_names
@@ -23,8 +23,6 @@ from nram.programs.verify import verify
 from nram.search.callbacks import Best, Report, SearchCallbacks
 from nram.search.job import SearchJob, Space
 from nram.search.state import Outcome
-
-PLAIN_SECONDS = 5  # between two lines in a pipe
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
