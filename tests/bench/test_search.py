@@ -27,18 +27,18 @@ def copy_pool() -> Pool:
 
 
 @pytest.mark.parametrize("structure", [Structure(3), Structure(2, 1, states=2), Structure(4, 2)], ids=str)
-def test_all_ways_of_judging_a_table_give_the_same_cost(structure, copy_pool):
+def test_all_ways_of_scoring_a_table_give_the_same_cost(structure, copy_pool):
     pool = Pool(copy_pool.instances[::40])
-    judges = {name: judge_for(structure, pool) for name, judge_for in PLAIN_LOOPS.items()}
+    costs_of = {name: cost_for(structure, pool) for name, cost_for in PLAIN_LOOPS.items()}
     for seed in range(2):
         genes = random_table(structure, seed)
-        costs = {name: cost(genes) for name, cost in judges.items()}
+        costs = {name: cost(genes) for name, cost in costs_of.items()}
         assert costs == pytest.approx(dict.fromkeys(PLAIN_LOOPS, costs["evaluator"]))
 
 
-def test_plain_loops_go_the_same_way_whoever_judges(copy_pool):
+def test_plain_loops_go_the_same_way_with_every_way_of_scoring(copy_pool):
     structure = Structure(3)
-    loops = [PlainLoop(structure, copy_pool, judge_for) for judge_for in (by_evaluator, by_interpreter)]
+    loops = [PlainLoop(structure, copy_pool, cost_for) for cost_for in (by_evaluator, by_interpreter)]
     before = loops[0].genes.copy()
     for _ in range(40):
         for loop in loops:

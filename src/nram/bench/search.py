@@ -38,9 +38,9 @@ SAMPLES = 2_000  # changes of such a table, to see how many leave the program as
 
 WORKLOAD = (("copy", Structure(3, 1)), ("permutation", Structure(3, 2)))
 
-Judge = Callable[[np.ndarray], float]
+CostOf = Callable[[np.ndarray], float]
 """A table's cost on all instances of a pool."""
-JudgeFor = Callable[[Structure, Pool], Judge]
+CostFor = Callable[[Structure, Pool], CostOf]
 
 
 class ChainSpeed(NamedTuple):
@@ -71,8 +71,8 @@ def measure_task(task: str, structure: Structure, seconds: float) -> dict[str, A
         "evaluated_per_s": rate * (1 - unchanged),
         "runs_per_s": chain.runs / chain.seconds,
     }
-    for name, judge_for in PLAIN_LOOPS.items():
-        plain = time_plain_loop(structure, pool, judge_for, seconds)
+    for name, cost_for in PLAIN_LOOPS.items():
+        plain = time_plain_loop(structure, pool, cost_for, seconds)
         result[f"{name}_per_s"] = plain
         result[f"times_{name}"] = rate / plain
     return result
@@ -151,9 +151,9 @@ def row_meaning(structure: Structure, genes: np.ndarray) -> tuple[bytes, bool, b
 
 def visited_rows(program: Program, instances: Sequence[Instance]) -> list[int]:
     """The numbers of the table's rows through which the runs go."""
-    places = set().union(*(visited_situations(program, instance, instance.steps) for instance in instances))
+    situations = set().union(*(visited_situations(program, instance, instance.steps) for instance in instances))
     registers = len(program.registers)
-    return sorted((state << registers) + sum(zero << r for r, zero in enumerate(flags)) for state, flags in places)
+    return sorted((state << registers) + sum(zero << r for r, zero in enumerate(flags)) for state, flags in situations)
 
 
 def spread(pool: Pool) -> Sequence[Instance]:
@@ -164,9 +164,9 @@ def spread(pool: Pool) -> Sequence[Instance]:
 # ---- plain loops
 
 
-def time_plain_loop(structure: Structure, pool: Pool, judge_for: JudgeFor, seconds: float) -> float:
+def time_plain_loop(structure: Structure, pool: Pool, cost_for: CostFor, seconds: float) -> float:
     """Candidates a second of annealing written down plainly."""
-    loop = PlainLoop(structure, pool, judge_for)
+    loop = PlainLoop(structure, pool, cost_for)
     loop.step()
     began = time.process_time()
     tried = 0
@@ -179,9 +179,9 @@ def time_plain_loop(structure: Structure, pool: Pool, judge_for: JudgeFor, secon
 class PlainLoop:
     """Change a row, run the program on all instances, take it or leave it. It begins half-way."""
 
-    def __init__(self, structure: Structure, pool: Pool, judge_for: JudgeFor, seed: int = 1):
+    def __init__(self, structure: Structure, pool: Pool, cost_for: CostFor, seed: int = 1):
         self.structure = structure
-        self.cost = judge_for(structure, Pool(tuple(spread(pool))))
+        self.cost = cost_for(structure, Pool(tuple(spread(pool))))
         self.genes = table_on_the_way(structure, pool, seed, HALF_WAY)
         self.total = self.cost(self.genes)
         self.generator = np.random.default_rng(seed)
@@ -195,8 +195,8 @@ class PlainLoop:
             self.genes, self.total = changed, total
 
 
-def by_evaluator(structure: Structure, pool: Pool) -> Judge:
-    """The cost by the annealer's own evaluator, every row and every instance anew."""
+def by_evaluator(structure: Structure, pool: Pool) -> CostOf:
+    """The cost by the annealer's own evaluator, with every row compiled and every instance run."""
     blocks = blocks_of(pool)
 
     def cost(genes: np.ndarray) -> float:
@@ -205,7 +205,7 @@ def by_evaluator(structure: Structure, pool: Pool) -> Judge:
     return cost
 
 
-def by_native_code(structure: Structure, pool: Pool) -> Judge:
+def by_native_code(structure: Structure, pool: Pool) -> CostOf:
     """The cost by machine code made for this program."""
 
     def cost(genes: np.ndarray) -> float:
@@ -220,7 +220,7 @@ def by_native_code(structure: Structure, pool: Pool) -> Judge:
     return cost
 
 
-def by_interpreter(structure: Structure, pool: Pool) -> Judge:
+def by_interpreter(structure: Structure, pool: Pool) -> CostOf:
     """The cost by the reference interpreter."""
 
     def cost(genes: np.ndarray) -> float:
@@ -234,7 +234,7 @@ def by_interpreter(structure: Structure, pool: Pool) -> Judge:
     return cost
 
 
-PLAIN_LOOPS: dict[str, JudgeFor] = {
+PLAIN_LOOPS: dict[str, CostFor] = {
     "evaluator": by_evaluator,
     "native": by_native_code,
     "interpreter": by_interpreter,

@@ -1,4 +1,4 @@
-"""A program that may be the answer, with what is known of it on the examples."""
+"""A program that may be the answer, with its scores on the examples."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ FOR_THE_INPUTS = "for the training inputs: rows that none of them leads to are l
 
 @dataclass(frozen=True)
 class Candidate:
+    """A program with its scores."""
+
     program: Program
     judgement: Judgement
     how: tuple[tuple[str, str], ...]
@@ -19,7 +21,7 @@ class Candidate:
 
     @property
     def merit(self) -> tuple[int, int, int, int]:
-        """What is right counts first, of the training part before the held-out one; then halting, then shortness."""
+        """For comparison: right training examples, right held-out ones, halting, then shortness."""
         training, held_out = self.judgement.training, self.judgement.held_out
         length = self.program.operations + self.program.rows
         return training.right, held_out.right, training.halted + held_out.halted, -length

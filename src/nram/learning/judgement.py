@@ -40,7 +40,7 @@ class Wrong:
 
 @dataclass(frozen=True)
 class Score:
-    """Of a program on some examples. Right means right under every step limit from the example's own up."""
+    """The score of a program on some examples. Right means right under all three step limits."""
 
     examples: int
     right: int
@@ -74,6 +74,8 @@ class Score:
 
 @dataclass(frozen=True)
 class Judgement:
+    """The scores of a program on the training and on the held-out examples."""
+
     training: Score
     held_out: Score
 
@@ -105,6 +107,7 @@ def judgement_of(program: Program, parts: Parts) -> Judgement:
 
 
 def score_of(program: Program, examples: Sequence[Example]) -> Score:
+    """Run a program on examples under all three step limits. One that halted within the first needs no further run."""
     groups: defaultdict[tuple[int, int], list[Example]] = defaultdict(list)
     for example in examples:
         groups[example.cells, example.instance.steps].append(example)
@@ -113,29 +116,25 @@ def score_of(program: Program, examples: Sequence[Example]) -> Score:
     for (cells, steps), group in groups.items():
         ending = execute(program, [example.instance.input for example in group], steps)
         halted += sum(map(bool, ending.halted))
-        running: list[tuple[Example, list[int]]] = []
+        running: list[Example] = []
         for example, memory, ended in zip(group, ending.memory, ending.halted, strict=True):
             stray += _strays(example, memory)
-            if not _right(example, memory):
-                wrong.append(Wrong(example, memory, bool(ended), False))
+            if wrong_cells(memory, example.instance):
+                wrong.append(Wrong(example, memory, bool(ended), only_at_limit=False))
             elif not ended:
-                running.append((example, memory))
+                running.append(example)
         for limit in example_limits(steps, cells)[1:]:
             if running:
-                later = execute(program, [example.instance.input for example, _ in running], limit)
-                spoiled = [not _right(one[0], memory) for one, memory in zip(running, later.memory, strict=True)]
-                wrong += [
-                    Wrong(one[0], memory, False, True)
-                    for one, memory, bad in zip(running, later.memory, spoiled, strict=True)
-                    if bad
-                ]
-                running = [one for one, bad in zip(running, spoiled, strict=True) if not bad]
+                later = execute(program, [example.instance.input for example in running], limit).memory
+                still_right = []
+                for example, memory in zip(running, later, strict=True):
+                    if wrong_cells(memory, example.instance):
+                        wrong.append(Wrong(example, memory, halted=False, only_at_limit=True))
+                    else:
+                        still_right.append(example)
+                running = still_right
     sizes = tuple(sorted({example.size for example in examples}))
     return Score(len(examples), len(examples) - len(wrong), halted, stray, sizes, tuple(wrong))
-
-
-def _right(example: Example, memory: Sequence[int]) -> bool:
-    return not wrong_cells(memory, example.instance)
 
 
 def _strays(example: Example, memory: Sequence[int]) -> bool:

@@ -1,4 +1,4 @@
-"""Which examples are learned from and which are kept back: the largest, for the final judgement alone."""
+"""Training and held-out examples. The largest are held out: they test programs, and nothing is learned from them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from nram.tasks.example_files import Example
 
 LEAST_EXAMPLES = 5
 HELD_OUT = 0.2  # of all examples, at least
-MOST_HELD_OUT = 0.5
-FEW = 24  # fewer to learn from are often fitted by a trick
+MOST_HELD_OUT = 0.5  # of all examples
+FEW = 24  # training examples; a trick often fits fewer
 FEW_OF_A_SIZE = 4
 
 
@@ -43,17 +43,17 @@ def split(examples: Sequence[Example], seed: int, shown: str) -> Parts:
         )
     groups = by_size(examples)
     wanted = HELD_OUT * len(examples)
-    kept, held = list(groups.values()), list[Example]()
-    while len(held) < wanted:
-        if len(held) + len(kept[-1]) <= MOST_HELD_OUT * len(examples):
-            held = kept.pop() + held
+    kept, held_out = list(groups.values()), list[Example]()
+    while len(held_out) < wanted:
+        if len(held_out) + len(kept[-1]) <= MOST_HELD_OUT * len(examples):
+            held_out = kept.pop() + held_out
         else:
-            if not held:
+            if not held_out:
                 drawn = set(Random(seed).sample(range(len(kept[-1])), min(-int(-wanted // 1), len(kept[-1]) - 1)))
-                held = [example for i, example in enumerate(kept[-1]) if i in drawn]
+                held_out = [example for i, example in enumerate(kept[-1]) if i in drawn]
                 kept[-1] = [example for i, example in enumerate(kept[-1]) if i not in drawn]
             break
-    return Parts(tuple(example for group in kept for example in group), tuple(held))
+    return Parts(tuple(example for group in kept for example in group), tuple(held_out))
 
 
 def by_size(examples: Sequence[Example]) -> dict[int, list[Example]]:

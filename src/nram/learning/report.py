@@ -1,4 +1,4 @@
-"""The report of what was learned, in words and as JSON. It claims what was run, and nothing more."""
+"""The report of what was learned, as text and as JSON. It claims only what was tested."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ from nram.tasks.example_files import ExampleFile
 if TYPE_CHECKING:
     from nram.learning.job import Learned
 
-SMALL = 3  # sizes up to here are what a search climbs from
+SMALL = 3  # a search needs examples of sizes up to here to start with
 MOST_SHOWN = 40  # cells of a memory in words
 
 
 def to_json(learned: Learned) -> dict[str, Any]:
-
     job, judgement = learned.job, learned.judgement
     search, training = learned.search, learned.training
     return {
@@ -55,7 +54,7 @@ def to_json(learned: Learned) -> dict[str, Any]:
 
 
 def beginning(file: ExampleFile, parts: Parts) -> str:
-    """What is learned from, said before it begins."""
+    """What the examples are and how they are split, for the first line of progress."""
     repeated = f", {file.repeated} repeated and left out" if file.repeated else ""
     return (
         f"{file.path}: {len(parts.all)} examples{repeated}; to learn from {len(parts.training)} "

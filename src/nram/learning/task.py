@@ -1,8 +1,8 @@
 """Examples as a task for the trainer: what it draws are the given examples, padded to one memory size.
 
 The complexity of an instance is the size of its example. A stage trains at one memory size, so smaller memories are
-filled up with zeros. Where an answer depends on M this teaches something else, which is why a trained program is
-always judged on the examples as they were given.
+filled up with zeros. Where an answer depends on M this teaches something else. So a trained program is always tested on
+the examples as they were given.
 """
 
 from __future__ import annotations
@@ -84,12 +84,12 @@ class _TracedSampler:
         self.counts = np.array(counts, np.int32)
         self.firsts = np.array([0, *accumulate(counts[:-1])], np.int32)
         self.starts = np.zeros((len(inputs), max(map(len, inputs))), np.int32)
-        for place, memory in enumerate(inputs):
-            self.starts[place, : len(memory)] = memory
+        for i, memory in enumerate(inputs):
+            self.starts[i, : len(memory)] = memory
         self.ends, self.cells = self.starts.copy(), np.zeros(self.starts.shape, np.bool_)
-        for place, memory in enumerate(inputs):
+        for i, memory in enumerate(inputs):
             for cell, value in answers[_stripped(memory)].items():
-                self.ends[place, cell], self.cells[place, cell] = value, True
+                self.ends[i, cell], self.cells[i, cell] = value, True
 
     def __call__(self, key: Array, n: Any, memory_size: int) -> TracedInstance:
         import jax
@@ -97,11 +97,11 @@ class _TracedSampler:
 
         group = jnp.clip(jnp.searchsorted(jnp.asarray(self.levels), n, side="right") - 1, 0, len(self.levels) - 1)
         count, first = jnp.asarray(self.counts)[group], jnp.asarray(self.firsts)[group]
-        place = first + jax.random.randint(key, (), 0, count)
+        index = first + jax.random.randint(key, (), 0, count)
 
         def padded(array: np.ndarray) -> Array:
             room = max(0, memory_size - array.shape[1])
-            return jnp.asarray(np.pad(array, ((0, 0), (0, room)))[:, :memory_size])[place]
+            return jnp.asarray(np.pad(array, ((0, 0), (0, room)))[:, :memory_size])[index]
 
         cells = padded(self.cells)
         return TracedInstance(padded(self.starts), padded(self.ends), cells, cells)

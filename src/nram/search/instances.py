@@ -1,4 +1,4 @@
-"""What candidates are judged by: a pool of instances as arrays, from a task or from a file of examples."""
+"""The pool of instances on which candidates are scored."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from nram.errors import UsageError
 from nram.limits import wrong_cells
 from nram.tasks.base import Instance, Task
 
-SMALL = 7  # every complexity up to here, and one larger
+SMALL = 7  # a task's pool has every complexity up to here, and a larger one
 LARGER = (10,)
-# Extra memory, and how many instances with it for each complexity: a program must not rely on the smallest memory.
+# Extra memory, and the number of instances with it for each complexity: programs must not rely on the smallest memory.
 MEMORIES = ((0, 16), (1, 8), (3, 8), (9, 4))
-DISORDER = 3.0  # steps, in an order by steps
-
-
+DISORDER = 3.0  # steps by which an order by steps may be wrong
 MOST_CELLS = 50_000_000  # of all instances, each as large as the largest
 
 
 def most_steps(memory_size: int) -> int:
-    """More than that is no search: one run could take minutes."""
+    """The longest step limit: with more, a single run could take minutes."""
     return 64 * memory_size + 4096
 
 
 @dataclass(frozen=True)
 class Pool:
+    """Instances that are safe for the kernel."""
+
     instances: tuple[Instance, ...]
 
     def __post_init__(self) -> None:
-        """The kernel checks no address: what could lead it astray is refused here."""
+        """Refuse instances with addresses outside the memory: the kernel checks none."""
         if not self.instances:
             raise UsageError("there are no instances to search by")
-        for number, one in enumerate(self.instances, 1):
+        for index, one in enumerate(self.instances, 1):
             size = len(one.input)
             fine = (
                 size >= 3
@@ -50,7 +50,7 @@ class Pool:
             )
             if not fine:
                 raise UsageError(
-                    f"instance {number} cannot be searched by: it needs 3 cells or more, values and output cells in "
+                    f"instance {index} cannot be searched by: it needs 3 cells or more, values and output cells in "
                     f"0..M-1, an output as long as its input, and 1 to {most_steps(size):,} steps"
                 )
         cells = len(self.instances) * max(len(one.input) for one in self.instances)
@@ -67,7 +67,7 @@ class Pool:
         return len(self.instances)
 
     def shortest_first(self, rng: Random) -> list[int]:
-        """An order by the step limit, with some disorder so that no two chains begin alike."""
+        """The instances ordered by their step limit, with some disorder, so that no two chains start alike."""
         return sorted(range(len(self)), key=lambda i: self.instances[i].steps + rng.uniform(0, DISORDER))
 
     @cached_property
@@ -97,5 +97,5 @@ def task_pool(task: Task, seed: int) -> Pool:
 
 
 def exact(instances: Sequence[Instance], memories: Sequence[Sequence[int]]) -> list[bool]:
-    """Which of the instances came out right."""
+    """For each instance, whether its memory is right."""
     return [not wrong_cells(memory, instance) for instance, memory in zip(instances, memories, strict=True)]

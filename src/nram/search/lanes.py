@@ -1,8 +1,8 @@
 """Sixteen instances at once: a table run on a block of them in the lanes of the processor's vector registers.
 
-LLVM code written here and compiled for this processor when a search begins. Every lane has its own memory, registers
-and row. At each step the lanes that stand in the same row go through its operations together; most often that is all
-of them. The modules are emitted from their one table, so the search knows none of them by name.
+The code is LLVM, compiled for this processor when a search begins. Every lane has its own memory, registers and row. At
+each step, the lanes that are in the same row run its operations together; most often that is all of them. The modules
+are emitted from their one table, so the search knows none of them by name.
 
     i64 run_block(i64 *frame)    the frame is the kernel's `Frame`; returns the lanes that halted, a bit each
 """
@@ -136,7 +136,7 @@ class _Block:
         at.ret(at.zext(at.load(self.halted, typ=I16), I64))
 
     def _group(self, todo: Any) -> None:
-        """One step of the lanes that stand in the row of the first lane still to do."""
+        """One step of all lanes that are in the same row as the first lane that is still to do."""
         at, frame = self.at, self.frame
         first = at.cttz(todo, ir.Constant(I1, 1))
         rows = at.load(self.rows, typ=NUMBERS)
@@ -187,7 +187,7 @@ class _Block:
         at.position_at_end(done)
 
     def _move_on(self, ending: Any, at_work: Any, rows: Any) -> None:
-        """All registers at once, then the row that the new flags and the next state select."""
+        """Update all registers at once, then find the row that the new flags and the next state select."""
         at, frame = self.at, self.frame
         count = frame["registers"]
         updates = self._element(ending, at.neg(count), I16)
@@ -242,7 +242,7 @@ class _Block:
 
     @contextmanager
     def _loop(self, count: Any, after: ir.Block | None = None) -> Iterator[Any]:
-        """The code inside, for numbers from 0 up to a count."""
+        """Repeat the code inside for the numbers below a count."""
         at = self.at
         before, head, body = at.block, at.function.append_basic_block("head"), at.function.append_basic_block("body")
         after = after or at.function.append_basic_block("after")
@@ -259,7 +259,7 @@ class _Block:
 
     @contextmanager
     def _while_bits(self, bits: Any, none_at_first: ir.Block) -> Iterator[Any]:
-        """The code inside, until no bit is left; somewhere else if there is none to begin with."""
+        """Repeat the code inside until no bit is left. If there is none at first, branch to `none_at_first`."""
         at = self.at
         body, after = at.function.append_basic_block("group"), at.function.append_basic_block("grouped")
         nothing = ir.Constant(I16, 0)

@@ -1,7 +1,7 @@
-"""Modules without an emitted form in the kernel of the search: tables of all arguments for the few M of a pool.
+"""Tables for modules without an emitted form: their outputs for all arguments, for every M of a pool.
 
-A store is one array of 32-bit numbers: at place M where the table for that M begins, and there the table. Code knows
-its address, so it never moves; what is asked of it must be put in before.
+A store is one array of 32-bit numbers. The number at index M is the index where the table for that M begins. Compiled
+code contains the address of the array, so it never moves, and tables are put in before they are used.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class TableStore:
 
     def __init__(self, module: Module):
         self.module = module
-        self.numbers = np.zeros(ROOM, np.int32)  # memory that is not used is not taken
+        self.numbers = np.zeros(ROOM, np.int32)  # the operating system provides only the pages that are used
         self.free = LARGEST_SIZE + 1
 
     @property
@@ -31,7 +31,7 @@ class TableStore:
         return self.numbers.ctypes.data
 
     def put(self, size: int) -> None:
-        """Have the table for one M."""
+        """Put in the table for one M, unless it is there."""
         if size <= LARGEST_SIZE and self.numbers[size]:
             return
         entries = size**self.module.arity
@@ -57,8 +57,8 @@ def store_of(module: Module) -> TableStore:
 
 
 def have_tables(modules: Iterable[Module], sizes: Iterable[int]) -> None:
-    """Put in what code for these modules will look up on memories of these sizes."""
-    wanting = [module for module in modules if not module.emits]
-    for size in sorted(set(sizes)) if wanting else ():
-        for module in wanting:
+    """Put in every table that these modules need on memories of these sizes."""
+    without_form = [module for module in modules if not module.emits]
+    for size in sorted(set(sizes)) if without_form else ():
+        for module in without_form:
             store_of(module).put(size)

@@ -1,4 +1,4 @@
-"""What a search looks for: the shape of a program, and how tables of small integers stand for programs."""
+"""The structure of the programs that are searched, and the tables of small integers that represent them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_ROWS = 64  # the kernel keeps the rows that a run visited as bits of one wo
 
 @dataclass(frozen=True)
 class Structure:
-    """Registers, states, and the modules of a row in their order. 0, 1 and 2 are there without a module."""
+    """Registers, states, and the modules of a row in their order. The constants 0, 1 and 2 need no module."""
 
     registers: int
     repeats: int = 1
@@ -39,6 +39,7 @@ class Structure:
 
     @cached_property
     def sequence(self) -> tuple[str, ...]:
+        """The module names of a row's operations, in their order."""
         return tuple(name for name in self.modules if name not in CONSTANT_MODULES) * self.repeats
 
     @property
@@ -64,7 +65,7 @@ class Structure:
         return f"R{self.registers} x{self.repeats}{states}"
 
     def holds(self, genes: np.ndarray) -> bool:
-        """Whether these numbers are a table of this structure: the kernel relies on it and checks nothing."""
+        """Whether these numbers are a table of this structure. The kernel relies on it, and checks nothing."""
         if genes.shape != (self.rows, self.width):
             return False
         first_output = CONSTANTS + self.registers
@@ -75,7 +76,7 @@ class Structure:
         return bool(np.all((genes >= 0) & (genes < most)))
 
     def program(self, genes: np.ndarray, **known) -> Program:
-        """The program that a table stands for, as it is: with dead operations and a row for all flags."""
+        """The program that a table represents, not simplified: with dead operations, and a row for all flags."""
         names = tuple(f"r{i + 1}" for i in range(self.registers))
         rows = [self._row(genes[index], index) for index in range(self.rows)]
         size = 1 << self.registers
@@ -83,36 +84,36 @@ class Structure:
         return Program(names, states, **known)
 
     def _row(self, genes: np.ndarray, index: int) -> Row:
-        places: dict[int, int] = {}
+        positions: dict[int, int] = {}  # of each operation that is present, among those
         operations: list[Operation] = []
 
-        def value(number: int) -> Value:
-            if number < CONSTANTS:
-                return Constant(int(number))
-            if number < CONSTANTS + self.registers:
-                return Register(int(number) - CONSTANTS)
-            return Output(places[int(number) - CONSTANTS - self.registers])
+        def value(gene: int) -> Value:
+            if gene < CONSTANTS:
+                return Constant(int(gene))
+            if gene < CONSTANTS + self.registers:
+                return Register(int(gene) - CONSTANTS)
+            return Output(positions[int(gene) - CONSTANTS - self.registers])
 
         for k, name in enumerate(self.sequence):
-            first, second, there = genes[3 * k : 3 * k + 3]
+            first, second, present = genes[3 * k : 3 * k + 3]
             module = MODULES[name]
-            if module.memory == "writes" and not there:
+            if module.memory == "writes" and not present:
                 continue
             arguments = (value(first), value(second))[: module.arity]
-            places[k] = len(operations)
+            positions[k] = len(operations)
             operations.append(Operation(name, arguments))
         updates = 3 * len(self.sequence)
-        new = tuple(value(number) for number in genes[updates : updates + self.registers])
+        new = tuple(value(gene) for gene in genes[updates : updates + self.registers])
         when = tuple(bool(index >> r & 1) for r in range(self.registers))
         return Row(when, tuple(operations), new, bool(genes[-2]), int(genes[-1]))
 
 
 def embed(program: Program) -> tuple[Structure, np.ndarray]:
-    """The smallest structure that can hold a program, and the table that stands for it there."""
+    """The smallest structure that can hold a program, and the table that represents it there."""
     registers, states = len(program.registers), len(program.states)
-    own = tuple(module.name for module in program.modules if not module.built_in)
+    user_defined = tuple(module.name for module in program.modules if not module.built_in)
     for repeats in range(1, MOST_REPEATS + 1):
-        structure = Structure(registers, repeats, states, (*own, *MODULE_NAMES))
+        structure = Structure(registers, repeats, states, (*user_defined, *MODULE_NAMES))
         if structure.rows > MOST_ROWS:
             raise UsageError(
                 f"{program.name} has {structure.rows} rows when its flags are spelled out, and at most {MOST_ROWS} can "
@@ -133,10 +134,10 @@ def _embed_row(structure: Structure, program: Program, index: int) -> list[int] 
     zero = tuple(bool(flags >> r & 1) for r in range(structure.registers))
     row = program.states[state][program.row_for(state, zero)]
     genes = [0, 0, 0] * len(structure.sequence)
-    outputs: list[int] = []  # the number of each operation's value
-    place = 0
+    outputs: list[int] = []  # the gene that means each operation's output
+    k = 0
 
-    def number(value: Value) -> int:
+    def gene(value: Value) -> int:
         match value:
             case Constant(literal):
                 return literal
@@ -149,13 +150,13 @@ def _embed_row(structure: Structure, program: Program, index: int) -> list[int] 
         if operation.module in CONSTANT_MODULES:
             outputs.append(CONSTANT_MODULES[operation.module])
             continue
-        while place < len(structure.sequence) and structure.sequence[place] != operation.module:
-            place += 1
-        if place == len(structure.sequence):
+        while k < len(structure.sequence) and structure.sequence[k] != operation.module:
+            k += 1
+        if k == len(structure.sequence):
             return None
-        arguments = [number(argument) for argument in operation.arguments]
+        arguments = [gene(argument) for argument in operation.arguments]
         first, second = (*arguments, *arguments, 0, 0)[:2]
-        genes[3 * place : 3 * place + 3] = [first, second, 1]
-        outputs.append(0 if operation.module == "WRITE" else CONSTANTS + structure.registers + place)
-        place += 1
-    return [*genes, *map(number, row.registers), int(row.halt), row.next_state]
+        genes[3 * k : 3 * k + 3] = [first, second, 1]
+        outputs.append(0 if operation.module == "WRITE" else CONSTANTS + structure.registers + k)
+        k += 1
+    return [*genes, *map(gene, row.registers), int(row.halt), row.next_state]

@@ -1,4 +1,4 @@
-"""Examples from a file, JSONL or CSV: read, checked, and every problem told with its line and its cure."""
+"""Examples from a file, JSONL or CSV: read and checked. Every problem is reported with its line and what to change."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from nram.limits import StepLimit
 from nram.tasks.base import Instance
 
 LEAST_CELLS = 3  # so that 0, 1 and 2 exist
-MOST_CELLS = 4096  # beyond it, a step of the search costs more than it teaches
+MOST_CELLS = 4096  # larger memories make the search too slow
 MOST_EXAMPLES = 100_000
 MOST_STEPS = 2**31 - 1
 MOST_BYTES = 1 << 28
@@ -33,7 +33,7 @@ class Example:
     line: int
     instance: Instance
     claimed: frozenset[int]
-    """The cells of which its output says something: those named in `cells`, or all if none are named."""
+    """The cells that its output specifies: those named in `cells`, or all if none are named."""
     own_steps: bool
     """Whether the file says how many steps it may take."""
 
@@ -56,7 +56,7 @@ class ExampleFile:
     """SHA-256 of its bytes."""
     examples: tuple[Example, ...]
     repeated: int
-    """Lines that say what an earlier one said; they are left out."""
+    """Lines that repeat an earlier one; they are left out."""
 
     def with_steps(self, limit: StepLimit) -> ExampleFile:
         """The same, with the step limit T(size) where the file names none."""
@@ -73,7 +73,7 @@ def size_of(memory: Sequence[int]) -> int:
 
 
 def default_steps(memory: Sequence[int]) -> int:
-    """A step limit that grows with the problem and the memory, and gives nothing of the answer away."""
+    """A step limit that grows with the problem and the memory. It does not depend on the answer."""
     return 2 * (size_of(memory) + len(memory)) + 8
 
 
@@ -87,7 +87,7 @@ def _limited(example: Example, limit: StepLimit) -> Example:
 
 
 def read_examples(path: Path) -> ExampleFile:
-    """The examples of a file; a refusal that names its problems, each with its line and what to change."""
+    """The examples of a file. A file with problems is refused with a list of them."""
     try:
         if path.stat().st_size > MOST_BYTES:
             raise UsageError(f"{path} has more than {MOST_BYTES >> 20} MiB: give fewer or shorter examples")
