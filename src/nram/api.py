@@ -188,8 +188,8 @@ def train(
 
     `task` is a name, a file, or a task registered with `nram.register_task`. `settings` are laid over its recipe:
     `{"registers": 3, "machine.hidden": 32}`; `nram train TASK --set help` lists them. The run goes to `out`
-    (default: `runs/TASK-SEED`). `resume` goes on with the run that is there, and warns if it began on another device
-    or with other versions. `on_report` is told how it stands.
+    (default: `runs/TASK-SEED`). `resume` continues a run that exists, and warns if it was started on another device or
+    with other versions. `on_report` is called with the state of the run after every few steps.
     """
     job = TrainingJob.for_task(
         _known_name(task),
@@ -235,9 +235,9 @@ def _known_name(task: PathLike | Task) -> str:
 
 
 def extract(run: Run | PathLike, member: int = 0, form: ExtractedForm = "task") -> Program:
-    """The program of a trained member of a run, 0 the best, as `nram extract` makes it.
+    """The program of a trained member of a run, as `nram extract` makes it. Member 0 is the best.
 
-    `form` tells how much it is simplified: for the inputs of the run's task ('task'), with the same meaning on every
+    `form` says how much it is simplified: for the inputs of the run's task ('task'), with the same meaning on every
     memory ('every-input'), or not at all ('raw').
     """
     folder = RunFolder.open(run.path if isinstance(run, Run) else Path(run))

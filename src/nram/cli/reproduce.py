@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="TASK",
-        help="train this task first, in DIR/runs/TASK-S; goes on with what is there; may be repeated",
+        help="train this task first, in DIR/runs/TASK-S, or continue its run there; may be repeated",
     )
     parser.add_argument(
         "--seed", type=jax_seed, default=0, metavar="S", help="of the instances, and of --train's runs (default: 0)"
@@ -95,7 +95,7 @@ def _show(table: Reproduction) -> None:
 
 
 def _grid(rows: list[list[str]]):
-    """A table; where the first column is filled, a new task begins."""
+    """A table for the terminal, with the paper's lines dimmed."""
     grid = Table(*rows[0], box=box.SIMPLE_HEAD, pad_edge=False)
     for row in rows[1:]:
         grid.add_row(*map(Text, row), style="dim" if row[1] == "paper" else None)

@@ -136,12 +136,12 @@ def table_cells(table: Reproduction) -> list[list[str]]:
 
 
 def line_cells(table: Reproduction) -> list[list[str]]:
-    """The same for narrow places: a line for the paper and one for each origin."""
+    """The same table with fewer columns, for terminals: a line for the paper and one for each origin."""
     rows = [["task", "", "trained on", "train error", "generalisation", "discretisation", "program"]]
     for row in table.rows:
         paper, trained = TABLE[row.task.name], row.of("trained")
-        told = [paper.complexity, paper.train_error, paper.generalisation, paper.discretisation]
-        rows.append([row.task.name, "paper", *told, ""])
+        theirs = [paper.complexity, paper.train_error, paper.generalisation, paper.discretisation]
+        rows.append([row.task.name, "paper", *theirs, ""])
         if trained is None:
             rows.append(["", "trained", table.why_missing("trained"), *[""] * 4])
         else:
@@ -220,7 +220,7 @@ def _largest(measures: Sequence[Measure], right: Sequence[bool]) -> int | None:
 
 
 def percent(share: float) -> str:
-    """0 and 100% only where it is exactly so."""
+    """The share in percent. It is never rounded to 0 or 100%."""
     if share in (0, 1):
         return "0" if share == 0 else "100%"
     digits = next((d for d in range(1, 7) if 0 < round(100 * share, d) < 100), 7)
