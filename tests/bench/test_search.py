@@ -16,7 +16,7 @@ from nram.bench.search import (
 )
 from nram.cli import main
 from nram.extensions import get_task
-from nram.search.chains import random_table
+from nram.search.chains import random_table, shape_of
 from nram.search.instances import Pool, task_pool
 from nram.search.structure import Structure
 
@@ -39,12 +39,12 @@ def test_all_ways_of_scoring_a_table_give_the_same_cost(structure, copy_pool):
 def test_plain_loops_go_the_same_way_with_every_way_of_scoring(copy_pool):
     structure = Structure(3)
     loops = [PlainLoop(structure, copy_pool, cost_for) for cost_for in (by_evaluator, by_interpreter)]
-    before = loops[0].genes.copy()
+    before = loops[0].table.genes.copy()
     for _ in range(40):
         for loop in loops:
             loop.step()
-    assert np.array_equal(loops[0].genes, loops[1].genes)
-    assert not np.array_equal(loops[0].genes, before)
+    assert np.array_equal(loops[0].table.genes, loops[1].table.genes)
+    assert not np.array_equal(loops[0].table.genes, before)
 
 
 def test_a_row_means_the_same_until_something_it_uses_is_changed():
@@ -52,17 +52,18 @@ def test_a_row_means_the_same_until_something_it_uses_is_changed():
     width, write = structure.width, structure.sequence.index("WRITE")
     assert structure.operations[write].memory == "writes"
     row = np.zeros(width, np.int16)  # uses no operation: both registers become 0
-    meaning = row_meaning(structure, row)
+    shape = shape_of(structure)
+    meaning = row_meaning(shape, row)
     unused = row.copy()
     unused[0] = 4  # READ's argument
-    assert row_meaning(structure, unused) == meaning
+    assert row_meaning(shape, unused) == meaning
     written = row.copy()
     written[3 * write + 2] = 1
-    assert row_meaning(structure, written) != meaning
-    assert row_meaning(structure, _with(row, -4, 1)) != meaning
+    assert row_meaning(shape, written) != meaning
+    assert row_meaning(shape, _with(row, -4, 1)) != meaning
     halting = _with(row, -2, 1)
-    assert row_meaning(structure, halting) != meaning
-    assert row_meaning(structure, _with(halting, -4, 1)) == row_meaning(structure, halting)
+    assert row_meaning(shape, halting) != meaning
+    assert row_meaning(shape, _with(halting, -4, 1)) == row_meaning(shape, halting)
 
 
 def _with(genes: np.ndarray, place: int, value: int) -> np.ndarray:

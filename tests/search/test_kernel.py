@@ -18,7 +18,7 @@ from nram.bench.search import live_code, visited_rows
 from nram.extensions import get_task
 from nram.programs.interpret import interpret
 from nram.programs.library import zoo_entries
-from nram.search.chains import anneal, blocks_of, new_monitor, random_table, table_costs
+from nram.search.chains import anneal, blocks_of, new_monitor, random_table, shape_of, table_costs
 from nram.search.instances import Pool, task_pool
 from nram.search.kernel import (
     CANDIDATES,
@@ -85,7 +85,7 @@ def _in_place(blocks: Blocks, place: int) -> tuple[Any, ...]:
 def _length(structure: Structure, genes: np.ndarray, pool: Pool) -> int:
     """What a chain with `must_fit` makes small."""
     rows = visited_rows(structure.program(genes), pool.instances)
-    return sum(len(live_code(structure, genes[row])[0]) + ROW_LENGTH for row in rows)
+    return sum(len(live_code(shape_of(structure), genes[row])[0]) + ROW_LENGTH for row in rows)
 
 
 @pytest.fixture(scope="module")

@@ -122,7 +122,7 @@ def some_lanes(rng: Random, count: int) -> int:
 def test_every_lane_asked_for_runs_as_in_the_interpreter_and_the_others_rest(structure):
     rng = Random(str(structure))
     pool = any_pool(rng, 2 * LANES + 5)
-    blocks = blocks_of(pool)
+    blocks, shape = blocks_of(pool), shape_of(structure)
     halts = stops = 0
     used: set[str] = set()
     for seed in range(16):
@@ -141,9 +141,7 @@ def test_every_lane_asked_for_runs_as_in_the_interpreter_and_the_others_rest(str
                     continue
                 instance = here[lane]
                 ending, visited = expected(program, instance)
-                used |= {
-                    structure.kinds[line[0]].name for row in visited for line in live_code(structure, genes[row])[0]
-                }
+                used |= {structure.kinds[line[0]].name for row in visited for line in live_code(shape, genes[row])[0]}
                 wrong = sum(ending.memory[cell] != instance.output[cell] for cell in instance.cells)
                 unused = len(ran.memory) - len(ending.memory)
                 assert ran.memory[:, lane].tolist() == [*ending.memory, *[0] * unused]

@@ -23,9 +23,9 @@ from nram.programs.interpret import interpret
 from nram.programs.ir import Program
 from nram.programs.native.jit import CompiledProgram
 from nram.programs.simplify.specialise import visited_situations
-from nram.search.chains import anneal, blocks_of, random_table, shape_of, table_costs
+from nram.search.chains import anneal, blocks_of, random_table, shape_of
 from nram.search.instances import Pool, task_pool
-from nram.search.kernel import NOT_HALTING, Annealing, ChainEnd, mutate, new_table
+from nram.search.kernel import NOT_HALTING, Annealing, ChainEnd, Shape, Table, costs_of, mutate, new_table
 from nram.search.structure import Structure
 from nram.tasks.base import Instance
 
@@ -113,40 +113,39 @@ def time_chains(structure: Structure, pool: Pool, seconds: float) -> ChainSpeed:
 def unchanged_share(structure: Structure, pool: Pool, samples: int = SAMPLES) -> float:
     """How many of the changes proposed to tables on a chain's way leave the program as it is."""
     generator = np.random.default_rng(0)
-    same = 0
+    same, shape = 0, shape_of(structure)
     temperatures = (HOT, HALF_WAY, COLD)
     for seed, temperature in enumerate(temperatures, 1):
-        table = table_on_the_way(structure, pool, seed, temperature)
-        visited = visited_rows(structure.program(table), spread(pool))
+        table = new_table(shape, table_on_the_way(structure, pool, seed, temperature))
+        visited = visited_rows(structure.program(table.genes), spread(pool))
         state = np.array([seed], np.uint64)
         for _ in range(samples):
             # One change in sixteen may concern a row that no run visits, as in the chain.
             rows = visited if generator.integers(16) else range(structure.rows)
             row = int(generator.choice(rows))
-            changed = changed_table(structure, table, row, state)
-            same += row_meaning(structure, changed[row]) == row_meaning(structure, table[row])
+            changed = changed_genes(shape, table, row, state)
+            same += row_meaning(shape, changed[row]) == row_meaning(shape, table.genes[row])
     return same / (samples * len(temperatures))
 
 
-def changed_table(structure: Structure, table: np.ndarray, row: int, state: np.ndarray) -> np.ndarray:
+def changed_genes(shape: Shape, table: Table, row: int, state: np.ndarray) -> np.ndarray:
     """A copy with one change to a row, proposed as a chain does; `state` is that of the random numbers."""
-    changed = table.copy()
-    _, live = live_code(structure, table[row])
-    mutate(state, shape_of(structure), changed, row, live)
+    changed = table.genes.copy()
+    mutate(state, shape, changed, row, table.live[row])
     return changed
 
 
-def live_code(structure: Structure, genes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def live_code(shape: Shape, genes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The operations of a row that matter, and which of all they are."""
-    table = new_table(shape_of(structure), genes[None])
+    table = new_table(shape, genes[None])
     return table.code[0, : table.lengths[0]], table.live[0]
 
 
-def row_meaning(structure: Structure, genes: np.ndarray) -> tuple[bytes, bool, bytes]:
+def row_meaning(shape: Shape, genes: np.ndarray) -> tuple[bytes, bool, bytes]:
     """What a row does: its live operations, whether it halts, and if not what it leaves behind."""
-    code, _ = live_code(structure, genes)
+    code, _ = live_code(shape, genes)
     halts = bool(genes[-2])
-    return code.tobytes(), halts, b"" if halts else genes[-2 - structure.registers :].tobytes()
+    return code.tobytes(), halts, b"" if halts else genes[-2 - shape.registers :].tobytes()
 
 
 def visited_rows(program: Program, instances: Sequence[Instance]) -> list[int]:
@@ -180,27 +179,28 @@ class PlainLoop:
     """Change a row, run the program on all instances, take it or leave it. It begins half-way."""
 
     def __init__(self, structure: Structure, pool: Pool, cost_for: CostFor, seed: int = 1):
-        self.structure = structure
+        self.shape = shape_of(structure)
         self.cost = cost_for(structure, Pool(tuple(spread(pool))))
-        self.genes = table_on_the_way(structure, pool, seed, HALF_WAY)
-        self.total = self.cost(self.genes)
+        self.table = new_table(self.shape, table_on_the_way(structure, pool, seed, HALF_WAY))
+        self.total = self.cost(self.table.genes)
         self.generator = np.random.default_rng(seed)
         self.state = np.array([seed], np.uint64)
 
     def step(self) -> None:
-        row = int(self.generator.integers(self.structure.rows))
-        changed = changed_table(self.structure, self.genes, row, self.state)
+        row = int(self.generator.integers(len(self.table.genes)))
+        changed = changed_genes(self.shape, self.table, row, self.state)
         total = self.cost(changed)
         if total <= self.total - HALF_WAY * math.log(1 - self.generator.random()):
-            self.genes, self.total = changed, total
+            self.table, self.total = new_table(self.shape, changed), total
 
 
 def by_evaluator(structure: Structure, pool: Pool) -> CostOf:
     """The cost by the annealer's own evaluator, with every row compiled and every instance run."""
-    blocks = blocks_of(pool)
+    shape, blocks, costs = shape_of(structure), blocks_of(pool), np.zeros(len(pool))
 
     def cost(genes: np.ndarray) -> float:
-        return float(table_costs(structure, genes, blocks, len(pool)).sum())
+        costs_of(shape, genes, blocks, costs)
+        return float(costs.sum())
 
     return cost
 
