@@ -150,7 +150,7 @@ def _line(example: Example, number: int) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON cannot write, as what it can: the numbers and arrays of NumPy and its like, and other sequences."""
+    """Convert to what JSON can write: the numbers and arrays of NumPy and its like, and other sequences."""
     if hasattr(value, "tolist"):
         return value.tolist()
     return list(value) if isinstance(value, Sequence) else operator.index(value)

@@ -58,7 +58,7 @@ class Builder(Protocol):
 
 @dataclass(frozen=True)
 class NotEmitted:
-    """In the place of an emitted meaning that nobody wrote: it says so where one is needed."""
+    """Placeholder for a missing emit function: it says so where one is needed."""
 
     module: str
     arguments: tuple[str, ...]

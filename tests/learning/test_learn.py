@@ -177,7 +177,7 @@ def test_right_only_when_stopped_at_the_limit_is_not_right():
 
 BAD_USAGE = {
     "no time": (["--budget", "0"], "--budget 0 leaves no time"),
-    "no steps": (["--steps", "many"], "is no step limit"),
+    "no steps": (["--steps", "many"], "is not a step limit"),
     "no method": (["--method", "guess"], "invalid choice"),
 }
 

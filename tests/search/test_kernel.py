@@ -16,8 +16,10 @@ import pytest
 
 from nram.bench.search import live_code, visited_rows
 from nram.extensions import get_task
+from nram.programs import ir
 from nram.programs.interpret import interpret
 from nram.programs.library import zoo_entries
+from nram.search import kernel
 from nram.search.chains import anneal, blocks_of, new_monitor, random_table, shape_of, table_costs
 from nram.search.instances import Pool, task_pool
 from nram.search.kernel import (
@@ -306,3 +308,8 @@ def test_a_cache_that_names_a_record_of_another_version_does_no_harm(tmp_path: P
         run = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert run.stdout == f"{len(name)}\n", run.stderr
     assert list(tmp_path.rglob("*.nbi"))
+
+
+def test_the_kernel_knows_as_many_constants_as_programs_have():
+    """The number is written in the kernel's own file, which is all that Numba's cache looks at."""
+    assert len(ir.CONSTANTS) == kernel.CONSTANTS

@@ -54,9 +54,16 @@ def test_a_setting_that_is_gone_is_refused_where_it_meant_something(name):
 
 
 @pytest.mark.parametrize(("old", "new"), [("hard=true", "straight_through"), ("stages.0.waver=0.5", "cull.soften")])
-def test_an_old_name_on_the_command_line_is_told_its_new_one(old, new):
-    with pytest.raises(UsageError, match=f"is now called {new}"):
-        load_config("merge", overrides=[old])
+def test_an_old_name_on_the_command_line_works_and_warns(old, new):
+    with pytest.warns(DeprecationWarning, match=f"is now called {new}"):
+        config = load_config("merge", overrides=[old, "stages.2.straight_through=false"])
+    now = f"{new}=true" if "hard" in old else f"stages.0.{new}=0.5"
+    assert config == load_config("merge", overrides=[now, "stages.2.straight_through=false"])
+
+
+def test_a_removed_setting_on_the_command_line_is_refused():
+    with pytest.raises(UsageError, match="the setting 'sharing' no longer exists"):
+        load_config("merge", overrides=["sharing=0"])
 
 
 def test_all_weights_of_the_zoo_say_how_they_were_trained():

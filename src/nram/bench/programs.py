@@ -150,7 +150,7 @@ def measure_program(task_name: str, program: Program, rivals: dict[str, Solve], 
             times[name].append(_seconds(call))
             if len(times[name]) == 1:
                 for cells, instance in zip(work, instances, strict=False):
-                    if wrong_cells(cells, instance):
+                    if wrong_cells(cells.tolist(), instance):
                         raise NramError(f"{task_name}: {name} gave a wrong answer, so its time means nothing")
     medians = {name: float(np.median(values)) for name, values in times.items()}
     steps = int(job.steps.sum())

@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _limit(text: str) -> StepLimit:
     limit = StepLimit.from_text(text.replace(" ", ""))
     if limit is None or limit(1) < 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is no step limit: write it as 3n+10 or 40")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a step limit: write it as 3n+10 or 40")
     return limit
 
 

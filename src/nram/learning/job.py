@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -191,6 +192,12 @@ class Learned:
     @property
     def found(self) -> bool:
         return self.judgement is not None and self.judgement.exact
+
+    @property
+    def request(self) -> LearningJob:
+        """The name of nram 0.1 for `job`."""
+        warnings.warn("Learned.request is now Learned.job: the old name goes in nram 0.3", DeprecationWarning, 2)
+        return self.job
 
     def __str__(self) -> str:
         return to_text(self)

@@ -47,7 +47,7 @@ class Score:
     halted: int
     """On how many it halts by itself within the limit."""
     stray: int
-    """On how many a cell that was not asked about ends otherwise than the file has it. That is not wrong."""
+    """On how many a cell that was not asked about differs from the file. That is not wrong."""
     sizes: tuple[int, ...]
     """Of the examples, from the smallest to the largest."""
     wrong: tuple[Wrong, ...]

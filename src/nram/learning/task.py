@@ -133,7 +133,7 @@ def _stripped(memory: Sequence[int]) -> tuple[int, ...]:
 
 
 def _covering_limit(examples: Sequence[Example]) -> StepLimit:
-    """A T(n) that leaves each example at least its own steps: two a size, and a constant as large as need be."""
+    """A T(n) that leaves each example at least its own steps: two per size, and the smallest constant that suffices."""
     return StepLimit(2, max(1, *(example.instance.steps - 2 * example.size for example in examples)))
 
 

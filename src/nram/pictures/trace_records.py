@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -76,6 +77,11 @@ class Trace:
     @property
     def row_heading(self) -> str:
         return "row" if len(self.program.states) == 1 else "state:row"
+
+    def place(self, step: TracedStep) -> str:
+        """The name of nram 0.1 for `row_in_words`."""
+        warnings.warn("Trace.place is now Trace.row_in_words: the old name goes in nram 0.3", DeprecationWarning, 2)
+        return self.row_in_words(step)
 
     def row_in_words(self, step: TracedStep) -> str:
         """The row that a step carried out, with its state if there are several."""

@@ -142,7 +142,7 @@ class SearchJob:
         )
 
     def saved_beside(self, out: Path, resume: bool) -> SearchJob:
-        """The same job, whose state is kept beside the program `out`. A search that is there goes on if told so."""
+        """The same job, whose state is kept beside the program `out`. With `resume`, a saved search is continued."""
         saved = out.with_name(out.name + ".search")
         if not out.parent.is_dir():
             raise UsageError(f"there is no folder {out.parent} for {out.name}: make it, or choose another --out")

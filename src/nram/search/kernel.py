@@ -31,10 +31,8 @@ import numpy as np
 from numba import njit, types
 from numba.extending import intrinsic
 
-from nram.programs.ir import CONSTANTS as CONSTANT_MODULES
-
 LANES = 16  # instances of a block, which run at once
-CONSTANTS = len(CONSTANT_MODULES)
+CONSTANTS = 3  # 0, 1 and 2. Written here because Numba's cache sees changes of this file alone
 
 JOINING_AT_ONCE = 4  # failed instances that come into play together
 LOOK_UP = 4096  # candidates between two looks at the monitor, unless they take

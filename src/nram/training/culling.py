@@ -36,7 +36,7 @@ from nram.training.selection import validation_of
 
 PROGRESS = 0.01  # smaller gains do not count as progress
 EXAMPLES = 64  # fresh examples at least, the same for all members
-_STREAM = 8_000_000  # of keys that no training step and no trial uses
+_STREAM = 8_000_000  # keys reserved for culling: no training step and no trial uses them
 
 
 class Fit(NamedTuple):

@@ -155,7 +155,7 @@ def evaluate(config: TrainConfig, controller: Controller, trial: Trial, mode: Mo
 
 
 def _on_cpu() -> AbstractContextManager:
-    """Work on the CPU, wherever JAX works otherwise."""
+    """Use the CPU, even if JAX's default is a GPU."""
     return next((jax.default_device(device) for device in cpu_devices()), nullcontext())
 
 

@@ -59,7 +59,7 @@ class Member(NamedTuple):
 
 
 class StepReport(NamedTuple):
-    """What one training step says of itself, for the metrics."""
+    """The metrics of one training step."""
 
     loss: Array
     error: Array

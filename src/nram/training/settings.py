@@ -11,6 +11,7 @@ import json
 import tomllib
 import types
 import typing
+import warnings
 from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
@@ -19,7 +20,7 @@ from nram.errors import UsageError
 from nram.extensions import get_task, lasting_name
 from nram.extensions.modules import split_names
 from nram.training.config import StageConfig, TrainConfig, problems_of
-from nram.training.old_settings import RENAMED, converted
+from nram.training.old_settings import REMOVED, RENAMED, converted
 from nram.training.ranges import Range
 
 _WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a word"}
@@ -125,8 +126,12 @@ def _full_name(key: str) -> str:
     """The dotted name that this key means: itself, or the one setting whose last part it is."""
     names, of_stages = setting_names(), setting_names(StageConfig)
     stage, _, rest = key.removeprefix("stages.").partition(".") if key.startswith("stages.") else ("*", "", key)
+    if rest in REMOVED:
+        raise UsageError(f"the setting '{key}' no longer exists: leave it out")
     if rest in RENAMED and rest != RENAMED[rest].split(".")[-1]:
-        raise UsageError(f"the setting '{key}' is now called {RENAMED[rest]}")
+        text = f"the setting '{key}' is now called {RENAMED[rest]}: the old name goes in nram 0.3"
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        rest = RENAMED[rest]
     ends = [name for name in names if key in (name, name.split(".")[-1])]
     if key in ends or len(ends) == 1:
         return key if key in ends else ends[0]
