@@ -60,6 +60,7 @@ class BackwardPass:
 
         to_finish = code.repeat(shape.size, cell, [code.number(0.0)])[0]
 
+        # Each lane has its own wanted value, so this addition goes lane by lane.
         def add(target: Value, source: Value) -> None:
             total = code.at.fadd(code.load_scalar(memory, target), code.load_scalar(slopes, source))
             code.store_scalar(total, memory, target)
@@ -72,6 +73,7 @@ class BackwardPass:
         code, shape, parts, block = self.code, self.shape, self.parts, self.block
         wires, received, to_output = shape.wiring.wires, parts["received"], parts["output_gradient"]
         to_registers, to_memory = parts["register_gradient"], parts["memory_gradient"]
+        # The paper clips gradients of activations: of the memory in place, of the registers on the way to their wires.
         self._crop(to_memory, to_memory, shape.cells)
         of_registers = code.row(received, shape.argument_wires * shape.size)
         self._crop(to_registers, of_registers, shape.registers * shape.size)
@@ -79,9 +81,10 @@ class BackwardPass:
         for group in block.wire_groups[len(shape.modules) :]:
             self._weights_back(group, record, logits)
         writes, later = shape.writes, shape.argument_wires  # the wires from `later` on have received their gradients
+        # A value is used only by later wires. So when a module's turn comes, all gradients of its output have arrived.
         for index in reversed(range(len(shape.modules))):
             module, group = shape.wiring.modules[index], block.wire_groups[index]
-            if not group:
+            if not group:  # a constant: it has no arguments to pass a gradient to
                 continue
             writes -= module.memory == "writes"
             if module.memory != "writes":
@@ -97,6 +100,7 @@ class BackwardPass:
             block.fuzzy.backward(module, arguments, to_output, to_arguments, block.memory(step, writes), to_memory)
             self._weights_back(group, record, logits)
             later -= len(group)
+        # Registers come last: every wire of the step may read them.
         for start in range(0, shape.registers, REGISTERS_TOGETHER):
             block.mixing.value_gradient(
                 list(range(start, min(start + REGISTERS_TOGETHER, shape.registers))),

@@ -72,6 +72,7 @@ class BackwardPass:
 
         code.repeat(shape.tape, clear, step=shape.row)
         code.sync()
+        # The loss of the footnote takes one logarithm of the average, so its slopes are the same at every step.
         self.seeds = [self._seed(row) for row in (LOSS, ENTROPY, TIME)]
         self.slopes = [self._slope(*pair) for pair in enumerate(self.mixed)] if shape.loss == "average" else []
         last = code.at.sub(self.example.steps, code.index(1))
@@ -145,6 +146,7 @@ class BackwardPass:
     def _version(self, step: Value, writes: int) -> Callable[[int], Columns]:
         """The rows of a version of the tape, loaded at once if the registers have room for them."""
         code, shape, begin = self.code, self.shape, self.episode.version(step, writes)
+        # More rows than this would push other values out of the registers.
         if shape.rows * shape.columns > LANES:
             return lambda index: code.columns(begin, index * shape.row, shape.columns)
         return self.episode.grouped(code.columns(begin, 0, shape.rows * shape.columns)).__getitem__
@@ -175,6 +177,7 @@ class BackwardPass:
         to_values: list[Columns] = [[code.nothing] * shape.columns for _ in shape.supports]
         for wire, gradient in enumerate(to_registers, shape.argument_wires):
             self._receive(wire, fuzzy.crop(gradient), to_values, to_entropy)
+        # The tape's gradient is clipped once a step, by the first module that touches it on the way back.
         arguments, tape, crop_tape = kept.arguments, kept.tape, True
         for index, stretch in enumerate(self.stretches):
             if index > 0:  # what the first stretch needs is loaded already

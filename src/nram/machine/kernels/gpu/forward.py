@@ -48,7 +48,7 @@ class ForwardPass:
             self._store_row(cell, self._first_memory(cell))
             return []
 
-        if shape.tape_held:
+        if shape.tape_held:  # a small tape stays in registers, and the copy in shared memory serves the loss
             rows = [self._first_memory(code.index(cell)) for cell in range(shape.size)]
             rows += [[code.nothing] * shape.columns] * (shape.rows - shape.size)
             for cell, row in enumerate(rows):
@@ -85,12 +85,13 @@ class ForwardPass:
         if shape.straight_through:
             code.sync()
             episode.wires.harden()  # after the record was written: the backward pass is soft
+        # The circuit runs first, then f_t decides: the flags before the step chose both.
         registers = self._circuit(step, registers, tape, record)
         halting = Halting(code, shape, self.example.limit, step)
         willing = logistic(code, halt)
         stop = halting.stop(willing)
         finish = code.mul(sums[RUNNING], stop)
-        code.sync()
+        code.sync()  # the lanes read cells that other lanes wrote
         seen = [
             code.load_each(self.own["tape"], target, there)
             for target, there in zip(self.example.targets, self.example.cells, strict=True)
