@@ -65,3 +65,11 @@ def test_tasks_and_modules_have_the_same_functions():
     for kind in ("task", "module"):
         assert {f"get_{kind}", f"register_{kind}", f"{kind}_names"} <= set(nram.__all__)
     assert nram.module_names()[:2] == ("READ", "ZERO")
+
+
+def test_a_trace_has_the_old_name_of_its_method():
+    trace = nram.trace(nram.load_program("access@searched"), [1, 4, 2, 3, 0])
+    step = trace.steps[0]
+    with pytest.warns(DeprecationWarning, match="Trace.place is now Trace.row_in_words") as warnings:
+        found = trace.place(step)
+    assert found == trace.row_in_words(step) and warnings[0].filename == __file__

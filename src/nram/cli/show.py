@@ -23,7 +23,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_program(parser)
     parser.add_argument(
-        "--raw", action="store_true", help="print the text form alone, as it can be saved, edited and read again"
+        "--text",
+        "--raw",
+        dest="raw",
+        action="store_true",
+        help="print the text form alone, as it can be saved, edited and read again",
     )
     add_modules(parser)
 
