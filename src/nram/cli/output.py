@@ -34,7 +34,7 @@ def table(rows: list[list[str]]) -> str:
 
 
 def terminal_width() -> int:
-    """The width of the terminal, at least 60; 120 where there is none."""
+    """The width of the terminal, at least 60; 120 without a terminal."""
     return max(60, shutil.get_terminal_size((120, 40)).columns)
 
 

@@ -16,7 +16,7 @@ SWITCH = "NRAM_PLAIN"  # set in the environment, it switches the kernels off
 
 
 class Kernel(NamedTuple):
-    """A kernel, or the reason why there is none."""
+    """A kernel, or the reason why the plain path is used."""
 
     shape: Shape | None
     reason: str = ""
