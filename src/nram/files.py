@@ -1,23 +1,309 @@
-"""Atomic writes: no file is ever lost or half written."""
+"""Files: atomic writes, locks, and bounded, strict readers of text, JSON and TOML.
+
+Everything that nram writes or reads goes through here, so that no file is lost, torn, or read without end.
+"""
+
+from __future__ import annotations
 
 import contextlib
+import errno
+import fcntl
+import hashlib
+import json
+import math
 import os
+import re
+import secrets
+import stat
+import tomllib
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
-from nram.errors import NramError
+from nram.errors import NramError, UsageError
+
+MOST_DEPTH = 64  # levels of lists and objects in JSON and TOML; nothing that nram writes has more than ten
+LEFTOVER = re.compile(r"\.[0-9a-f]{8}-[0-9a-f]{8}\.part")
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+# ---- writing
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Replace a file at once: even if the process is killed, a reader sees the old file or the new one."""
-    temporary = path.with_name(path.name + ".part")
+    """Replace a file at once: even if the process is killed, a reader sees the old file or the new one.
+
+    Any number of processes may write the same file; the last one wins. A device or a pipe is written directly.
+    """
     try:
-        with open(temporary, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
+        target = _target(path)
+        mode = _mode(target)
+        if mode is not None and not stat.S_ISREG(mode):
+            with open(target, "wb") as file:
+                file.write(content)
+            return
+        with _temporary_file(target) as (descriptor, temporary):
+            _write_all(descriptor, content)
+            if mode is not None:
+                os.fchmod(descriptor, stat.S_IMODE(mode))
+            os.fsync(descriptor)
+            os.replace(temporary, target)
+        _sync_folder(target.parent)
     except OSError as error:
+        kept = " (the old file is intact)" if os.path.isfile(path) else ""
+        raise NramError(f"cannot write {path}: {error.strerror}{kept}") from error
+
+
+def check_destination(path: Path) -> None:
+    """Refuse a file that could not be written, before long work begins. The test writes next to it."""
+    try:
+        target = _target(path)
+        mode = _mode(target)
+        if mode is None or stat.S_ISREG(mode):
+            with _temporary_file(target):
+                pass
+        elif stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        elif not os.access(target, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}; choose another --out") from None
+    except ValueError:  # a null character
+        raise UsageError(f"{str(path)!r} is not a valid file name") from None
+
+
+def remove_leftovers(path: Path) -> None:
+    """Remove temporary files that a killed process left: of this file, or of everything in this folder.
+
+    The caller holds the lock of the file or folder, so that nobody else is writing there.
+    """
+    found = path.rglob(".*.part") if path.is_dir() else path.parent.glob(f"{_prefix(path)}*.part")
+    for file in found:
+        if is_leftover(file):
+            with contextlib.suppress(OSError):
+                file.unlink()
+
+
+def is_leftover(path: Path) -> bool:
+    """Whether this is a temporary file of `write_atomically`."""
+    return LEFTOVER.fullmatch(path.name) is not None
+
+
+def _target(path: Path) -> Path:
+    """The file behind a link. A link that another user has put there is not followed; it is replaced."""
+    if path.is_symlink() and path.lstat().st_uid in (0, os.geteuid()):
+        return Path(os.path.realpath(path))
+    return path
+
+
+def _mode(path: Path) -> int | None:
+    """Kind and permissions of a file; None if it does not exist."""
+    try:
+        return path.stat().st_mode
+    except FileNotFoundError:
+        return None
+
+
+def _prefix(path: Path) -> str:
+    """How the names of a file's temporary files begin. They are short: names of 255 bytes must work."""
+    return f".{hashlib.sha256(os.fsencode(path.name)).hexdigest()[:8]}-"
+
+
+@contextlib.contextmanager
+def _temporary_file(path: Path) -> Iterator[tuple[int, Path]]:
+    """A new file next to `path` that no other process uses. It is removed at the end, unless it was renamed."""
+    temporary = path.with_name(f"{_prefix(path)}{secrets.token_hex(4)}.part")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    try:
+        yield descriptor, temporary
+    finally:
+        os.close(descriptor)
         with contextlib.suppress(OSError):
             temporary.unlink()
-        kept = " (the old file is intact)" if path.exists() else ""
-        raise NramError(f"cannot write {path}: {error.strerror}{kept}") from error
+
+
+def _write_all(descriptor: int, content: bytes) -> None:
+    rest = memoryview(content)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def _sync_folder(folder: Path) -> None:
+    """Put a renaming on the disk. Some file systems cannot; the file is complete there all the same."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+@contextlib.contextmanager
+def locked(path: Path, busy: str) -> Iterator[None]:
+    """Hold a lock file, which is removed at the end. If another process holds it, raise a UsageError that says `busy`.
+
+    A process that is killed loses its lock; the file that it leaves behind does no harm.
+    """
+    try:
+        descriptor = _lock(path)
+    except BlockingIOError:
+        raise UsageError(busy) from None
+    except OSError as error:
+        raise NramError(f"cannot write {path}: {error.strerror}") from error
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            path.unlink()
+        os.close(descriptor)
+
+
+def _lock(path: Path) -> int:
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # The process that held the lock may have removed the file since it was opened: then lock the new file.
+            with contextlib.suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(descriptor), path.lstat()):
+                    return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+
+
+# ---- reading
+
+
+def read_bounded(path: Path, most: int, what: str = "file") -> bytes:
+    """The content of a file, pipe or device. More than `most` bytes are refused without reading them all."""
+    try:
+        with open(path, "rb", buffering=0) as file:
+            status = os.fstat(file.fileno())
+            size = status.st_size if stat.S_ISREG(status.st_mode) else 0
+            content = b"" if size > most else _read_up_to(file, most + 1)
+    except OSError as error:
+        raise NramError(f"{path} cannot be read: {error.strerror}") from None
+    except ValueError:  # a null character
+        raise UsageError(f"{str(path)!r} is not a valid file name") from None
+    if max(size, len(content)) > most:
+        raise UsageError(f"{path} is too large for a {what}: the most is {_in_words(most)}")
+    return content
+
+
+def _read_up_to(file: Any, most: int) -> bytes:
+    parts = []
+    while most > 0 and (part := file.read(min(most, 1 << 20))):
+        parts.append(part)
+        most -= len(part)
+    return b"".join(parts)
+
+
+def _in_words(size: int) -> str:
+    return f"{size >> 20} MiB" if size >= 1 << 20 else f"{size >> 10} KiB"
+
+
+def read_text(path: Path, most: int, what: str = "file") -> str:
+    """The text of a file, at most so many bytes of UTF-8."""
+    try:
+        return read_bounded(path, most, what).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UsageError(f"{path} is not a {what}: it is not text in UTF-8") from None
+
+
+def read_json(path: Path, most: int, what: str = "file") -> Any:
+    """The JSON value in a file of at most so many bytes."""
+    return _parsed(parse_json, path, most, what)
+
+
+def read_toml(path: Path, most: int, what: str = "file") -> dict[str, Any]:
+    """The TOML table in a file of at most so many bytes."""
+    return _parsed(parse_toml, path, most, what)
+
+
+def _parsed(parse: Callable[[str], Any], path: Path, most: int, what: str) -> Any:
+    text = read_text(path, most, what)
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise NramError(f"{path} cannot be read: {error}") from None
+
+
+def parse_json(text: str, most_depth: int = MOST_DEPTH) -> Any:
+    """The value of a JSON text. A ValueError says what is wrong with it.
+
+    Python's reader alone would accept repeated keys, NaN, numbers that overflow to infinity and half characters.
+    """
+    with _clear_errors("JSON"):
+        value = json.loads(
+            text, object_pairs_hook=_without_doubles, parse_float=_finite, parse_constant=_not_a_json_number
+        )
+    _check_depth(value, most_depth)
+    if _SURROGATE.search(text):
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise ValueError("a text holds half a character (a lone surrogate)") from None
+    return value
+
+
+def parse_toml(text: str, most_depth: int = MOST_DEPTH) -> dict[str, Any]:
+    """The table of a TOML text. A ValueError says what is wrong with it."""
+    with _clear_errors("TOML"):
+        value = tomllib.loads(text)
+    _check_depth(value, most_depth)
+    return value
+
+
+@contextlib.contextmanager
+def _clear_errors(form: str) -> Iterator[None]:
+    try:
+        yield
+    except (json.JSONDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ValueError(f"it is not {form}: {error}") from None
+    except RecursionError:
+        raise ValueError(f"its lists and objects are nested more than {MOST_DEPTH} deep") from None
+    except ValueError as error:
+        # Python refuses to convert thousands of digits, and explains it by one of its own settings.
+        raise ValueError("a number has too many digits" if "digits" in str(error) else str(error)) from None
+
+
+def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        seen: set[str] = set()
+        name = next(name for name, _ in pairs if name in seen or seen.add(name))
+        raise ValueError(f"an object has {_shortened(name)} twice")
+    return members
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"the number {_shortened(text)} is too large")
+    return value
+
+
+def _not_a_json_number(text: str) -> None:
+    raise ValueError(f"it is not JSON: {text} is not a number")
+
+
+def _shortened(text: str) -> str:
+    return repr(text if len(text) <= 40 else f"{text[:40]}...")
+
+
+def _check_depth(value: Any, most: int) -> None:
+    """Refuse values nested so deep that code which walks them might exceed Python's recursion limit."""
+    level = [value]
+    for _ in range(most + 1):
+        level = [
+            part
+            for whole in level
+            if isinstance(whole, (dict, list))
+            for part in (whole.values() if isinstance(whole, dict) else whole)
+            if isinstance(part, (dict, list))
+        ]
+        if not level:
+            return
+    raise ValueError(f"its lists and objects are nested more than {most} deep")

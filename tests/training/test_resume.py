@@ -184,9 +184,9 @@ def test_a_run_killed_at_any_write_ends_the_same(left_alone, tmp_path, kill_at):
             shutil.rmtree(path)
         else:
             break
-    # Two moments to each of 8 reports. Three to every file: run.json, the empty metrics, a checkpoint after
-    # each report and after either stage, four members and the result.
-    assert count - 1 == 8 * 2 + 3 * (1 + 1 + 8 + 2 + 4 + 1)
+    # Two moments to each of 8 reports. Four to every file (two syncs, before and after the renaming): run.json, the
+    # empty metrics, a checkpoint after each report and after either stage, four members and the result.
+    assert count - 1 == 8 * 2 + 4 * (1 + 1 + 8 + 2 + 4 + 1)
 
 
 def test_a_run_killed_again_before_it_gets_on_ends_the_same(left_alone, tmp_path, kill_at):

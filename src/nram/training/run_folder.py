@@ -8,7 +8,6 @@ result.json              how the run ended; it exists only if the run is finishe
 """
 
 import contextlib
-import fcntl
 import json
 import os
 import shlex
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nram.errors import NramError, UsageError
-from nram.files import write_atomically
+from nram.files import is_leftover, locked, remove_leftovers, write_atomically
 from nram.runtime import versions
 from nram.training.checkpoint import load_arrays, read_description, save_arrays
 from nram.training.config import TrainConfig
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from nram.machine import Controller  # imports JAX, which opening a run does not need
 
 FORMAT = 2
+LOCK = ".lock"
 READABLE = (1, 2)  # format 1 has the settings of nram 0.1, which are converted
 
 
@@ -68,8 +68,8 @@ class RunFolder:
                     raise UsageError(f"{folder} is a file: choose another --out")
             if self.exists:
                 raise UsageError(f"{self.path} holds a run already: go on with it by --resume, or choose another --out")
-            # A process that was killed before run.json was complete leaves these two files behind.
-            if self.path.is_dir() and any(e.name not in (".lock", "run.json.part") for e in self.path.iterdir()):
+            # A process that was killed before run.json was complete may leave its lock and a temporary file.
+            if self.path.is_dir() and any(e.name != LOCK and not is_leftover(e) for e in self.path.iterdir()):
                 raise UsageError(f"{self.path} is not empty and not a run (it has no run.json): choose another --out")
 
     @classmethod
@@ -97,14 +97,8 @@ class RunFolder:
     @contextlib.contextmanager
     def locked(self):
         """Hold the folder's lock, so that no other process trains in it."""
-        with _refusals(self.path):
-            lock = open(self.path / ".lock", "w")  # noqa: SIM115 (closed below)
-        with lock:
-            with _refusals(self.path):
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    raise UsageError(f"another process is training in {self.path}: wait for it or stop it") from None
+        with locked(self.path / LOCK, f"another process is training in {self.path}: wait for it or stop it"):
+            remove_leftovers(self.path)
             yield
 
     # ---- configuration
