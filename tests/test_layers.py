@@ -20,8 +20,9 @@ LAYERS = {
     "limits": "",
     "kinds": "",
     "files": "errors",
-    "runtime": "errors lazy",
-    "llvm": "errors files runtime",
+    "cache": "errors files",
+    "runtime": "errors lazy cache",
+    "llvm": "cache",
     "module_tables": "errors lazy",
     "modules": "errors algebra module_tables",
     "tasks": "errors lazy deprecated limits",
@@ -36,7 +37,7 @@ LAYERS = {
     "programs.simplify": "errors modules tasks programs",
     "pictures": "errors limits files modules tasks programs",
     "programs.verify": "errors limits tasks programs pictures",
-    "search": "errors limits files runtime llvm module_tables modules tasks extensions programs programs.native "
+    "search": "errors limits files cache runtime llvm module_tables modules tasks extensions programs programs.native "
     "programs.simplify",
     # The bridge, and what uses both sides.
     "programs.extract": "errors limits runtime tasks extensions machine training programs programs.simplify",

@@ -5,7 +5,6 @@ Programs, the search and the training kernels all write LLVM through llvmlite an
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 from collections.abc import Callable, Iterable
 from functools import cache
@@ -15,9 +14,7 @@ from typing import Any
 import llvmlite
 from llvmlite import binding, ir
 
-from nram.errors import NramError
-from nram.files import write_atomically
-from nram.runtime import cache_folder
+from nram.cache import cache_folder, load, store
 
 I1, I8, I16, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))
 POINTER, VOID = ir.PointerType(), ir.VoidType()
@@ -25,7 +22,6 @@ POINTER, VOID = ir.PointerType(), ir.VoidType()
 Value = Any  # an LLVM value: llvmlite does not type them
 
 PACKAGE = Path(__file__).parent
-DIGEST_BYTES = 32  # before the code in a cached file; they reveal damage
 
 
 def target_machine(host: bool) -> binding.TargetMachine:
@@ -115,14 +111,9 @@ def source_digest(sources: tuple[str, ...], package: Path = PACKAGE) -> str:
 
 def cached(name: str, make: Callable[[], bytes]) -> bytes:
     """The code of this name from the cache; made and stored where it is missing or damaged."""
-    path = cache_folder() / "kernels" / name
-    with contextlib.suppress(OSError):
-        content = path.read_bytes()
-        digest, code = content[:DIGEST_BYTES], content[DIGEST_BYTES:]
-        if hashlib.sha256(code).digest() == digest:
-            return code
-    code = make()
-    with contextlib.suppress(OSError, NramError):  # without a cache everything works, but starts more slowly
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, hashlib.sha256(code).digest() + code)
+    folder = cache_folder("llvm")
+    code = load(folder, name)
+    if code is None:
+        code = make()
+        store(folder, name, code)
     return code

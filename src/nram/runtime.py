@@ -3,11 +3,12 @@
 import contextlib
 import os
 import platform
-import tempfile
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
+from nram.cache import cache_folder, load, store
 from nram.errors import UsageError
 from nram.lazy import jax
 
@@ -19,15 +20,6 @@ DEVICES: tuple[DeviceName, ...] = get_args(DeviceName)
 def cpu_cores() -> int:
     """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def cache_folder() -> Path:
-    if os.environ.get("XDG_CACHE_HOME"):
-        return Path(os.environ["XDG_CACHE_HOME"]) / "nram"
-    try:
-        return Path.home() / ".cache" / "nram"
-    except RuntimeError:  # a user without a home
-        return Path(tempfile.gettempdir()) / f"nram-{os.getuid()}"
 
 
 def prepare_devices(device: str = "auto") -> list[Device]:
@@ -45,9 +37,8 @@ def find_devices(device: str = "auto") -> list[Device]:
     # If JAX is running already, in a user's process, its devices stay as they are.
     with contextlib.suppress(RuntimeError):
         jax.config.update("jax_num_cpu_devices", cpu_cores())
-    if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
-        jax.config.update("jax_compilation_cache_dir", str(cache_folder() / "compiled"))
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
+    if jax.config.values["jax_compilation_cache_dir"] is None:  # set neither by the environment nor in this process
+        _cache_compiled()
     try:
         return jax.devices() if device == "auto" else jax.devices(device)
     except (RuntimeError, AssertionError) as error:  # AssertionError: for some JAX_PLATFORMS
@@ -56,6 +47,30 @@ def find_devices(device: str = "auto") -> list[Device]:
         else:
             cure = f"check the environment variable JAX_PLATFORMS ({error})"
         raise UsageError(f"JAX finds no {'device' if device == 'auto' else device}: {cure}") from None
+
+
+def _cache_compiled() -> None:
+    """Keep what JAX compiles in our cache."""
+    folder = cache_folder("jax")
+    if folder is None:
+        return
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
+    # JAX's own cache writes in place, warns at every damaged entry, and never replaces one. Another version of JAX that
+    # does not call this function uses that cache, in the same folder.
+    with contextlib.suppress(AttributeError):
+        internals: Any = getattr(jax, "_src").compilation_cache  # noqa: B009 - pyright does not know it
+        stock = internals.get_file_cache
+        internals.get_file_cache = lambda path: (_JaxCache(folder), path) if path == str(folder) else stock(path)
+
+
+class _JaxCache:
+    """Our cache with the names that JAX calls."""
+
+    def __init__(self, folder: Path):
+        self._path = folder
+        self.get = partial(load, folder)
+        self.put = partial(store, folder)
 
 
 def device_name(devices: list[Device]) -> str:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -289,27 +286,9 @@ def test_a_program_put_into_a_table_and_back_does_the_same(entry):
     assert [cost == 0 for cost in _costs(structure, genes, pool)] == fine
 
 
-# ---- Numba's cache
-
-
-def test_a_cache_that_names_a_record_of_another_version_does_no_harm(tmp_path: Path):
-    module = tmp_path / "records.py"
-    for name in ("Earlier", "Later"):
-        module.write_text(
-            "from typing import NamedTuple\n"
-            "from numba import njit\n"
-            "from nram.search.kernel import __getattr__\n"
-            f"class {name}(NamedTuple):\n    number: int\n"
-            "@njit(cache=True)\n"
-            "def number_of(record):\n    return record.number\n"
-            f"print(number_of({name}({len(name)})))\n"
-        )
-        words = [sys.executable, "-c", "import records"]
-        run = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert run.stdout == f"{len(name)}\n", run.stderr
-    assert list(tmp_path.rglob("*.nbi"))
+# ---- the cache
 
 
 def test_the_kernel_knows_as_many_constants_as_programs_have():
-    """The number is written in the kernel's own file, which is all that Numba's cache looks at."""
+    """The number is written in the kernel's own file, which is all that the cache looks at."""
     assert len(ir.CONSTANTS) == kernel.CONSTANTS

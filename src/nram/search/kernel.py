@@ -13,8 +13,8 @@ What makes it fast:
 - Only instances whose run visited the row are run again, sixteen at a time (`lanes`).
 - A candidate is given up as soon as it is certain to be refused. The blocks that refuse most often come first.
 
-Everything is in one file, with the numbers that `lanes` shares. Numba caches the machine code of a function until the
-function's own file changes, so a change in another file would leave old code in use.
+Everything is in one file, with the numbers that `lanes` shares. The machine code is cached until this file changes, so
+a change in another file would leave old code in use.
 
 Numba hands over the fields of a record one by one, and counts references to arrays by atomic instructions unless it
 sees that it need not. It sees that in inlined functions, and in functions with one exit and without local names for a
@@ -25,14 +25,17 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit, types
 from numba.extending import intrinsic
 
+from nram.search.numba_cache import cached_on_disk
+
+SOURCES = ("search/kernel.py",)  # all that determines the code which Numba compiles here
 LANES = 16  # instances of a block, which run at once
-CONSTANTS = 3  # 0, 1 and 2. Written here because Numba's cache sees changes of this file alone
+CONSTANTS = 3  # 0, 1 and 2. Written here because the cache sees changes of this file alone
 
 JOINING_AT_ONCE = 4  # failed instances that come into play together
 LOOK_UP = 4096  # candidates between two looks at the monitor, unless they take
@@ -179,21 +182,9 @@ class ChainEnd(NamedTuple):
     """Instances in play."""
 
 
-if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any:
-        """Stand in for a record of another version: Numba reads a cache that names it before it sees that it is old."""
-        if not name[:1].isupper():
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return type(name, (), {})
-
-
 def _compiled(function, **more: Any) -> Any:
     options = {"nogil": True, "boundscheck": False, "error_model": "numpy", **more}  # nothing divides by 0
-    try:
-        return njit(cache=True, **options)(function)
-    except RuntimeError:  # no folder for the cache: a user without a home, a package that cannot be written to
-        return njit(**options)(function)
+    return cached_on_disk(njit(**options)(function), SOURCES)
 
 
 _inlined = partial(_compiled, forceinline=True)
