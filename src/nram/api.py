@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from nram.errors import UsageError
-from nram.extensions import get_task
+from nram.extensions import known_task
 from nram.files import write_atomically
 from nram.learning.job import Learned, LearningJob
 from nram.learning.job import Method as LearningMethod
@@ -182,6 +182,7 @@ def train(
     settings: Mapping[str, Any] | None = None,
     device: DeviceName = "auto",
     resume: bool = False,
+    trust: bool = False,
     on_report: Callable[[TrainingReport], None] = lambda report: None,
 ) -> Run:
     """Train a population of machines on a task, as `nram train` does; minutes on a CPU.
@@ -189,7 +190,8 @@ def train(
     `task` is a name, a file, or a task registered with `nram.register_task`. `settings` are laid over its recipe:
     `{"registers": 3, "machine.hidden": 32}`; `nram train TASK --set help` lists them. The run goes to `out`
     (default: `runs/TASK-SEED`). `resume` continues a run that exists, and warns if it was started on another device or
-    with other versions. `on_report` is called with the state of the run after every few steps.
+    with other versions; Python files of user-defined modules that only the run names are executed with `trust` alone.
+    `on_report` is called with the state of the run after every few steps.
     """
     job = TrainingJob.for_task(
         _known_name(task),
@@ -197,6 +199,7 @@ def train(
         seed=seed,
         overrides=[_override(key, value) for key, value in (settings or {}).items()],
         resume=resume,
+        trust=trust,
     )
     return Run(job.folder.path, job.run(device, _ApiCallbacks(on_report)))
 
@@ -224,7 +227,7 @@ def _known_name(task: PathLike | Task) -> str:
     if not isinstance(task, Task):
         return os.fspath(task)
     try:
-        if get_task(task.name) is task:
+        if known_task(task.name) is task:
             return task.name
     except UsageError:
         pass
@@ -234,13 +237,16 @@ def _known_name(task: PathLike | Task) -> str:
     )
 
 
-def extract(run: Run | PathLike, member: int = 0, form: ExtractedForm = "task") -> Program:
+def extract(run: Run | PathLike, member: int = 0, form: ExtractedForm = "task", *, trust: bool = False) -> Program:
     """The program of a trained member of a run, as `nram extract` makes it. Member 0 is the best.
 
     `form` says how much it is simplified: for the inputs of the run's task ('task'), with the same meaning on every
     memory ('every-input'), or not at all ('raw').
+
+    A run may name the Python files of a user-defined task and modules. They are executed if this process has loaded
+    them already (`nram.get_task(file)`, `nram.get_module(file)`), or with `trust`; otherwise the run is refused.
     """
-    folder = RunFolder.open(run.path if isinstance(run, Run) else Path(run))
+    folder = RunFolder.open(run.path if isinstance(run, Run) else Path(run), trust)
     folder.member_file(member)  # a refusal does not wait for JAX
     from nram.programs.extract.from_run import extract_run
 

@@ -1,4 +1,8 @@
-"""The two kinds of errors. The exit status of the command line tells them apart."""
+"""The kinds of errors. The exit status of the command line tells them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
 
 
 class NramError(Exception):
@@ -11,3 +15,16 @@ class UsageError(NramError):
     """The request is wrong: exit status 2. The message says what to change."""
 
     exit_status = 2
+
+
+class UntrustedFile(UsageError):
+    """Stored data names Python files that the user has not named. They were not executed."""
+
+    def __init__(self, files: Sequence[tuple[str, str]], where: str = "a configuration"):
+        self.files = tuple(dict.fromkeys(files))
+        """What each defines ("task" or "module"), and its whole path."""
+        paths = ", ".join(repr(path) for _, path in self.files)
+        which, were = ("files", "they were") if len(self.files) > 1 else ("file", "it was")
+        self.reason = f"{where} names the Python {which} {paths}, and you have not: {were} not executed"
+        loads = " and ".join(f"nram.get_{what}({path!r})" for what, path in self.files)
+        super().__init__(f"{self.reason}. If you trust this code, call {loads} first, or pass trust=True")

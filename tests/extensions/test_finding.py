@@ -111,7 +111,8 @@ def test_a_run_goes_all_the_way(tmp_path):
     words = [word for setting in settings for word in ("--set", setting)]
     trained = nram("train", str(MIDDLE), "--modules", f"READ,{HALVE},INC,READ,WRITE", *words, "--out", "run")
     assert trained.returncode == 0, trained.stderr
-    extracted = nram("extract", "run", "--raw")
+    assert trained.stdout.endswith(f"Next: nram eval run --task {MIDDLE} --module {HALVE}\n")
+    extracted = nram("extract", "run", "--raw", "--task", str(MIDDLE), "--module", str(HALVE))
     assert extracted.returncode == 0, extracted.stderr
     assert f"--module {HALVE}" in extracted.stdout and "HALVE(" in extracted.stdout
 

@@ -16,7 +16,7 @@ import numpy as np
 from llvmlite import binding
 
 from nram.errors import NramError
-from nram.extensions import get_task
+from nram.extensions import known_task
 from nram.limits import wrong_cells
 from nram.programs.files import read_program
 from nram.programs.interpret import interpret
@@ -132,7 +132,7 @@ Solve = Callable[[np.ndarray], None]
 
 def measure_program(task_name: str, program: Program, rivals: dict[str, Solve], sizes: Sizes) -> dict[str, Any]:
     """One program on one task. Times are medians, in seconds, of one call on all memories."""
-    task = get_task(task_name)
+    task = known_task(task_name)
     few_steps = task_name in FEW_STEPS
     complexity, memories = (sizes.small, sizes.memories) if few_steps else (sizes.complexity, 1)
     instances = task.sample(complexity, min(memories, 100), seed=0)
@@ -173,7 +173,7 @@ def measure_program(task_name: str, program: Program, rivals: dict[str, Solve], 
 def _interpreted(task_name: str, program: Program, sizes: Sizes) -> float:
     few_steps = task_name in FEW_STEPS
     complexity, memories = (sizes.small, sizes.interpreted) if few_steps else (sizes.interpreted, 1)
-    instances = get_task(task_name).sample(complexity, memories, seed=0)
+    instances = known_task(task_name).sample(complexity, memories, seed=0)
     rates = []
     for _ in range(5):
         began = time.perf_counter()

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from llvmlite import binding
 
-from nram.extensions import get_task
+from nram.extensions import known_task
 from nram.programs.interpret import interpret
 from nram.programs.ir import Program
 from nram.programs.native.jit import CompiledProgram
@@ -59,7 +59,7 @@ def measure(seconds: float, progress: Callable[[str], None]) -> dict[str, Any]:
 
 
 def measure_task(task: str, structure: Structure, seconds: float) -> dict[str, Any]:
-    pool = task_pool(get_task(task), 0)
+    pool = task_pool(known_task(task), 0)
     chain = time_chains(structure, pool, seconds)
     rate = chain.candidates / chain.seconds
     unchanged = unchanged_share(structure, pool)

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from nram.bench.shape import StepShape
-from nram.extensions import get_task
+from nram.extensions import known_task
 from nram.machine.kernels.common.choice import PLAIN, Kernel
 from nram.runtime import Device
 from nram.training.config import MachineConfig, StageConfig, TrainConfig
@@ -63,7 +63,7 @@ def _rate(call, work: int, seconds: float) -> float:
 
 def configured(shape: StepShape) -> tuple[TrainConfig, StageConfig]:
     """A training run of this shape."""
-    task = get_task(shape.task)
+    task = known_task(shape.task)
     complexity = task.largest_complexity(shape.memory_size)
     extra = shape.memory_size - task.least_memory(complexity)
     stage = StageConfig(complexity, TRAINING_STEPS, shape.population, extra_memory=extra, step_slack=0)

@@ -7,6 +7,7 @@ The file of a verb is imported when that verb is chosen, so help and bad usage a
 import argparse
 import difflib
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -14,7 +15,7 @@ from typing import NoReturn
 
 from nram import __version__
 from nram.cli.arguments import add_json
-from nram.errors import NramError
+from nram.errors import NramError, UntrustedFile
 
 VERBS = {
     "tasks": "list the tasks",
@@ -86,6 +87,18 @@ def _add_commands(
             command.set_defaults(run=file.run)
 
 
+def _refusal(error: UntrustedFile, arguments: argparse.Namespace) -> str:
+    """Which files were not executed, and the command that executes them, if the verb can trust any."""
+    if "trust" not in arguments:
+        return error.reason
+    files = [word for what, path in error.files for word in (f"--{what}", path)]
+    again = shlex.join(["nram", *arguments.words, *files])
+    return (
+        f"{error.reason}. If you trust this code, name it:\n    {again}\n"
+        "or add --trust, which trusts every file that is named there"
+    )
+
+
 def main(argv: list[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else argv
     arguments = build_parser(words).parse_args(words)
@@ -94,6 +107,9 @@ def main(argv: list[str] | None = None) -> int:
         status = arguments.run(arguments)
         sys.stdout.flush()
         return status
+    except UntrustedFile as error:
+        print(f"nram {arguments.verb}: {_refusal(error, arguments)}", file=sys.stderr)
+        return error.exit_status
     except NramError as error:
         print(f"nram {arguments.verb}: {error}", file=sys.stderr)
         return error.exit_status

@@ -4,12 +4,12 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from nram.cli.arguments import add_device, jax_seed, natural, positive
+from nram.cli.arguments import add_device, jax_seed, positive
 from nram.cli.output import ProgressLine, print_json, table
-from nram.extensions import get_task
+from nram.cli.run_argument import add_run, open_run
+from nram.extensions import known_task
 from nram.runtime import prepare_devices
 from nram.tasks.base import Task
-from nram.training.run_folder import RunFolder
 
 CURVE = (10, 20, 30, 40, 50)
 
@@ -20,10 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "and as a discrete program (hard), at the trained complexity under three step limits, and on the "
         "curve up to n = 50. Writes eval.json and eval.png (eval-K for another member) into the run's folder."
     )
-    parser.add_argument("path", type=Path, metavar="RUN", help="the folder that 'nram train' wrote, as runs/copy-0")
-    parser.add_argument(
-        "--member", type=natural, default=0, metavar="K", help="which of the best (default: 0, the best)"
-    )
+    add_run(parser)
     parser.add_argument(
         "--count", type=positive, default=1000, metavar="K", help="instances per figure (default: 1000)"
     )
@@ -39,9 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    folder = RunFolder.open(arguments.path)
-    folder.member_file(arguments.member)  # a refusal does not wait for JAX
-    task = get_task(folder.config.task)
+    folder = open_run(arguments.path, arguments)
+    task = known_task(folder.config.task)
     if arguments.solve is not None:
         task.check_complexity(arguments.solve)
     prepare_devices(arguments.device)

@@ -5,12 +5,11 @@ import shlex
 from dataclasses import asdict
 from pathlib import Path
 
-from nram.cli.arguments import natural
 from nram.cli.output import note, print_json
 from nram.cli.program_argument import module_options
+from nram.cli.run_argument import add_run, open_run
 from nram.programs.files import save_program, to_json
 from nram.programs.text import table_to_text
-from nram.training.run_folder import RunFolder
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,10 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "By default, rows that no input of the run's task leads to are dropped. This makes the program short; run "
         "'nram verify' on the result. The program is written as JSON, or in the text form if FILE ends in .nram."
     )
-    parser.add_argument("path", type=Path, metavar="RUN", help="a folder that 'nram train' wrote, like runs/copy-0")
-    parser.add_argument(
-        "--member", type=natural, default=0, metavar="K", help="index of the member (default: 0, the best)"
-    )
+    add_run(parser)
     parser.add_argument("--out", type=Path, metavar="FILE", help="default: RUN/program.json (program-K for member K)")
     form = parser.add_mutually_exclusive_group()
     form.add_argument(
@@ -40,8 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    folder = RunFolder.open(arguments.path)
-    folder.member_file(arguments.member)  # a refusal does not wait for JAX
+    folder = open_run(arguments.path, arguments)
     from nram.programs.extract.from_run import extract_run
 
     extraction = extract_run(folder, arguments.member, arguments.form, on_note=note)

@@ -20,14 +20,14 @@ def add_program(parser: argparse.ArgumentParser, more: str = "") -> None:
     )
 
 
-def add_modules(parser: argparse.ArgumentParser) -> None:
-    """The option --module, for verbs that read programs."""
+def add_modules(parser: argparse.ArgumentParser, user: str = "the program") -> None:
+    """The option --module, for verbs that read programs or runs."""
     parser.add_argument(
         "--module",
         action="append",
         default=[],
         metavar="FILE",
-        help="a file with a user-defined module that the program uses; may be repeated",
+        help=f"a file with a user-defined module that {user} uses; may be repeated",
     )
 
 

@@ -9,7 +9,7 @@ from dataclasses import asdict
 
 from nram.cli.output import print_json, table
 from nram.cli.program_argument import add_modules, add_program, program_of
-from nram.extensions import get_task, task_names
+from nram.extensions import known_task, task_names
 from nram.programs.files import to_json
 from nram.programs.ir import Evidence, Program
 from nram.programs.simplify import size_of
@@ -78,7 +78,7 @@ def card(program: Program) -> str:
 def _task_in_words(name: str | None) -> str:
     if name is None:
         return "none"
-    return f"{name}: {get_task(name).summary}" if name in task_names() else name
+    return f"{name}: {known_task(name).summary}" if name in task_names() else name
 
 
 def evidence_table(verified: Sequence[Evidence]) -> list[list[str]]:

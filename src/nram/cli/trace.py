@@ -12,8 +12,9 @@ from nram.cli.arguments import add_device, natural, positive
 from nram.cli.memory_argument import HELP, read_memory
 from nram.cli.output import print_json, terminal_width
 from nram.cli.program_argument import add_modules, add_program, program_of, require_limit
+from nram.cli.run_argument import add_trust, open_run
 from nram.errors import UsageError
-from nram.extensions import get_task
+from nram.extensions import known_task
 from nram.files import write_atomically
 from nram.pictures.trace_html import trace_to_html
 from nram.pictures.trace_records import PICTURE_SUFFIXES, Trace
@@ -21,7 +22,7 @@ from nram.pictures.traces import record_trace, trace_to_json, trace_to_latex, tr
 from nram.programs.library import find_entry, task_of, zoo_weights
 from nram.programs.memory import prepare_memory
 from nram.runtime import prepare_devices
-from nram.training.run_folder import RunFolder, load_weights, read_config
+from nram.training.run_folder import load_weights, read_config
 
 if TYPE_CHECKING:
     from nram.machine import Controller
@@ -43,7 +44,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_program(parser, "; with --soft a run or a name")
     parser.add_argument("--memory", metavar="CELLS", help=f"{HELP}; here only one memory")
-    parser.add_argument("--task", metavar="TASK", help="sample an instance of this task (default: the program's task)")
+    parser.add_argument(
+        "--task",
+        metavar="TASK",
+        help="sample an instance of this task (default: the program's task); with --soft, the file of the run's task",
+    )
     parser.add_argument("--complexity", type=positive, metavar="N", help="its complexity (default: 5, or the smallest)")
     parser.add_argument("--seed", type=natural, metavar="S", help="seed of the instance (default: 0)")
     parser.add_argument("--memory-size", type=positive, metavar="M", help="pad the memory with zeros to M cells")
@@ -59,7 +64,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--member", type=natural, metavar="K", help="with --soft: which member (default: 0, the best)")
     add_device(parser)
-    add_modules(parser)
+    add_modules(parser, "the program or the run")
+    add_trust(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -90,8 +96,9 @@ def _form(arguments) -> str:
 
 
 def _trace_program(arguments, form: str) -> int:
-    if arguments.member is not None:
-        raise UsageError("--member is for runs: add --soft, or leave it out")
+    if arguments.member is not None or arguments.trust:
+        option = "--member" if arguments.member is not None else "--trust"
+        raise UsageError(f"{option} is for runs: add --soft, or leave it out")
     if (Path(arguments.program) / "run.json").is_file():
         raise UsageError(
             f"{arguments.program} is a training run: --soft traces its continuous machine, "
@@ -142,8 +149,6 @@ def _in_words(trace: Trace, form: str, arguments) -> str:
 def _trace_soft(arguments, form: str) -> int:
     if form in ("latex", "html"):
         raise UsageError(f"a soft trace has no {form} form: use text or JSON, or a picture (--out FILE.png)")
-    if arguments.task is not None:
-        raise UsageError("--task and --soft exclude each other: a run has its own task")
     config, load, title = _weights(arguments)
     memory, limit, instance = _soft_input(arguments, config)
     prepare_devices(arguments.device)
@@ -168,12 +173,13 @@ def _weights(arguments) -> tuple[TrainConfig, Callable[[], Controller], str]:
     """The configuration of a run's member or of a zoo entry, a function that loads the network, and a title."""
     entry = find_entry(arguments.program)
     if entry is None:
-        folder, member = RunFolder.open(Path(arguments.program)), arguments.member or 0
-        folder.member_file(member)  # refuse a bad member before JAX is loaded
+        folder, member = open_run(Path(arguments.program), arguments), arguments.member or 0
         title = f"{folder.config.task_name}, member {member} of {folder.path}"
         return folder.config, lambda: folder.load_member(member)[0], title
     if arguments.member is not None:
         raise UsageError("--member is for runs, and a program of the zoo has only one: leave it out")
+    if arguments.task is not None:
+        raise UsageError("--task and --soft exclude each other: weights of the zoo have their own task")
 
     def load() -> Controller:
         with zoo_weights(entry) as path:
@@ -186,7 +192,7 @@ def _weights(arguments) -> tuple[TrainConfig, Callable[[], Controller], str]:
 def _soft_input(arguments, config) -> tuple[list[int], int, Instance | None]:
     """The memory, the step limit, and the instance if one was sampled."""
     if arguments.memory is None:
-        complexity, instance = _sample(arguments, get_task(config.task))
+        complexity, instance = _sample(arguments, known_task(config.task))
         limit = config.step_limit(complexity) if arguments.max_steps is None else arguments.max_steps
         return instance.input, limit, instance
     if arguments.max_steps is None:

@@ -2,12 +2,15 @@
 
 import argparse
 import json
+import shlex
 from pathlib import Path
 
 from nram.cli.arguments import add_device, jax_seed
 from nram.cli.interruption import interruptible
 from nram.cli.output import print_json
+from nram.cli.program_argument import add_modules, load_modules
 from nram.cli.progress import TrainingDisplay
+from nram.cli.run_argument import add_trust, file_options
 from nram.training.job import TrainingJob
 from nram.training.settings import config_to_dict, flat_settings, load_config
 
@@ -47,10 +50,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the machine's modules in this order, as READ,INC,halve.py,WRITE, where a file holds a user-defined "
         "module; 'all' stands for the paper's fourteen (short for --set machine.modules=NAMES)",
     )
+    add_modules(parser, "the run or --config FILE")
+    add_trust(parser)
     add_device(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
+    load_modules(arguments)
     if arguments.modules is not None:
         arguments.set = [*arguments.set, f"machine.modules={arguments.modules}"]
     if "help" in arguments.set:
@@ -63,17 +69,18 @@ def run(arguments: argparse.Namespace) -> int:
         overrides=arguments.set,
         resume=arguments.resume,
         words=arguments.words,
+        trust=arguments.trust,
     )
     with interruptible() as stopping:
         result = job.run(arguments.device, TrainingDisplay("train"), stopping)
     if arguments.json:
         print_json({**result, "run": str(job.folder.path)})
     else:
-        _print_result(result, job.folder.path)
+        _print_result(result, job)
     return 0
 
 
-def _print_result(result: dict, out: Path) -> None:
+def _print_result(result: dict, job: TrainingJob) -> None:
     perfect, examined = result["perfect_members"], result["examined_members"]
     if perfect:
         print(
@@ -87,12 +94,14 @@ def _print_result(result: dict, out: Path) -> None:
             part, limit, count = PARTS[failure["part"]], failure["limit"], failure["members"]
             print(f"Examined under every step limit, {count} of {examined} failed {part}, first under {limit}.")
         print(f"What to do about it: {WHEN_STUCK}")
-    print(f"Next: nram eval {out}")
+    print(f"Next: {shlex.join(['nram', 'eval', str(job.folder.path), *file_options(job.config)])}")
 
 
 def _list_settings(arguments) -> int:
     overrides = [words for words in arguments.set if words != "help"]
-    config = load_config(arguments.task, file=arguments.config, overrides=overrides, seed=arguments.seed)
+    config = load_config(
+        arguments.task, file=arguments.config, overrides=overrides, seed=arguments.seed, trust=arguments.trust
+    )
     if arguments.json:
         print_json(config_to_dict(config))
         return 0

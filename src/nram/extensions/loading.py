@@ -47,14 +47,19 @@ def lasting_name(name: str) -> str:
     return os.path.abspath(name) if is_file_name(name) else name
 
 
-def import_file(path: Path, shown: str, what: str) -> ModuleType:
-    """Execute a Python file that defines a task or a module (`what`). `shown` is the path as the user wrote it."""
-    if path.is_dir():
+def require_python_file(path: Path, shown: str, what: str) -> None:
+    """UsageError unless this is a file that may define a task or a module (`what`). Nothing is read."""
+    if os.path.isdir(path):
         raise UsageError(f"{shown} is a folder: name the Python file in it that defines the {what}")
-    if not path.is_file():
+    if not os.path.isfile(path):  # not path.is_file(), which raises an error for a name that is too long
         raise UsageError(f"there is no file {shown}: give the name of a {what}, or the path of its file")
     if path.suffix != ".py":
         raise UsageError(f"{shown} is not a Python file: a {what} is defined in a file whose name ends with .py")
+
+
+def import_file(path: Path, shown: str, what: str) -> ModuleType:
+    """Execute a Python file that defines a task or a module (`what`). `shown` is the path as the user wrote it."""
+    require_python_file(path, shown, what)
     # A unique name, so that a file called copy.py replaces no other module.
     name = f"nram_user_{what}_{next(_numbers)}_{path.stem}"
     loader = SourceFileLoader(name, str(path))

@@ -46,7 +46,7 @@ REGISTRY = ModuleRegistry()
 
 
 def get_module(name: str | os.PathLike[str]) -> Module:
-    """The module of this name, or the one that this Python file defines."""
+    """The module of this name, or the one that this Python file defines. Executes the file: the user must name it."""
     return REGISTRY.get(name)
 
 
@@ -66,8 +66,8 @@ def register_module(module: Module) -> Module:
 
 
 def select_modules(names: Iterable[str], repeats: int = 1) -> tuple[Module, ...]:
-    """The modules of these names, or in these files, in this order; the whole sequence repeated."""
-    chosen = tuple(MODULES[name] if name in MODULES else get_module(name) for name in names)
+    """The modules of these names, or of files that are loaded, in this order; the whole sequence repeated."""
+    chosen = tuple(map(REGISTRY.look_up, names))
     if not chosen:
         raise UsageError("the machine needs at least one module")
     if repeats < 1:

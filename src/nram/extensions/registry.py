@@ -10,8 +10,15 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
-from nram.errors import UsageError
-from nram.extensions.loading import find_entry_points, import_entry_point, import_file, is_file_name, packages_of
+from nram.errors import UntrustedFile, UsageError
+from nram.extensions.loading import (
+    find_entry_points,
+    import_entry_point,
+    import_file,
+    is_file_name,
+    packages_of,
+    require_python_file,
+)
 
 
 class Named(Protocol):
@@ -58,14 +65,23 @@ class Registry(Generic[Item]):
         return self.load_entry_point(name) if name in self.entry_points else None
 
     def get(self, name: str | os.PathLike[str]) -> Item:
-        """The one of this name, or the one that this Python file defines."""
+        """The one of this name, or the one that this Python file defines.
+
+        This executes the file, so the name must come from the user. Names out of stored data go to `look_up`.
+        """
         name = os.fspath(name)
-        found = self.load_file(Path(name)) if is_file_name(name) else self.find(name)
+        return self.load_file(Path(name)) if is_file_name(name) else self.look_up(name)
+
+    def look_up(self, name: str) -> Item:
+        """The one of this name, or of this file if this process has loaded it: no file is executed."""
+        if is_file_name(name):
+            return self._loaded(name)
+        found = self.find(name)
         if found is not None:
             return found
         spellings = {known.lower(): known for known in self.names}
         near = [spellings[word] for word in get_close_matches(name.lower(), spellings)]
-        if Path(f"{name}.py").is_file():
+        if os.path.isfile(f"{name}.py"):
             near = [f"{name}.py"]
         hint = f", did you mean {' or '.join(near)}?" if near else "."
         raise UsageError(
@@ -73,9 +89,19 @@ class Registry(Generic[Item]):
             f"name a user-defined {self.what} by its file, like path/to/{self.what}.py"
         )
 
+    def _loaded(self, name: str) -> Item:
+        """The one of a file that this process has loaded. Files are compared by their real paths, without links."""
+        if not name.isprintable():  # a message must show the user which file it is
+            raise UsageError(f"{ascii(name)} is not the path of a {self.what}: it holds unprintable characters")
+        path = Path(os.path.realpath(name))
+        if path not in self.from_files:
+            require_python_file(path, name, self.what)
+            raise UntrustedFile([(self.what, str(path))])
+        return self.from_files[path]
+
     def load_file(self, path: Path) -> Item:
         """The one that a Python file defines. A process reads a file once, so that a run does not change midway."""
-        whole, shown = path.resolve(), str(path)
+        whole, shown = Path(os.path.realpath(path)), str(path)
         if whole not in self.from_files:
             found = getattr(import_file(whole, shown, self.what), self.constant, None)
             if found is None:

@@ -29,8 +29,13 @@ REGISTRY = TaskRegistry("task", Task, TASKS, reserved=TASKS)
 
 
 def get_task(name: str | os.PathLike[str]) -> Task:
-    """The task of this name, or the one that this Python file defines."""
+    """The task of this name, or the one that this Python file defines. Executes the file: the user must name it."""
     return REGISTRY.get(name)
+
+
+def known_task(name: str) -> Task:
+    """The task of this name, or of this file if this process has loaded it: no file is executed."""
+    return REGISTRY.look_up(name)
 
 
 def task_names() -> tuple[str, ...]:

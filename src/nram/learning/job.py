@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from nram.errors import NramError, UsageError
+from nram.errors import NramError, UntrustedFile, UsageError
 from nram.files import write_atomically
 from nram.learning.by_search import SearchEnd, learn_by_search
 from nram.learning.callbacks import LearningCallbacks
@@ -117,6 +117,8 @@ class LearningJob:
             try:
                 training = learn_by_training(self, parts, left(), callbacks.training, stopping)
                 best = better(best, training.best)
+            except UntrustedFile as error:  # a run of `learn` names no file, so there is none to trust
+                notes.append(f"nothing was trained: {error.reason}")
             except NramError as error:
                 notes.append(f"nothing was trained: {error}")
         return written()

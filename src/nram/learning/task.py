@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nram.errors import NramError
-from nram.extensions import get_task, register_task, task_names
+from nram.extensions import known_task, register_task, task_names
 from nram.learning.parts import by_size
 from nram.limits import StepLimit
 from nram.tasks.base import Task, TracedInstance
@@ -71,7 +71,7 @@ def training_task(examples: Sequence[Example], name: str) -> Task:
         oracle=oracle,
         sample_traced=_TracedSampler(levels, drawn, answers),
     )
-    return get_task(task.name) if task.name in task_names() else register_task(task)
+    return known_task(task.name) if task.name in task_names() else register_task(task)
 
 
 class _TracedSampler:

@@ -9,7 +9,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from nram.errors import UsageError
-from nram.extensions import get_task, task_names
+from nram.extensions import get_task, known_task, task_names
 from nram.programs.files import read_program
 from nram.programs.ir import ORIGINS, Origin, Program
 from nram.programs.text import from_text
@@ -103,4 +103,4 @@ def task_of(program: Program, named: str | None = None) -> Task:
             f"{program.name} is for the task {program.task!r}, which is not known here: "
             "name its file (--task path/to/task.py), or install its package"
         )
-    return get_task(program.task)
+    return known_task(program.task)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nram.errors import UsageError
-from nram.extensions import get_task
+from nram.extensions import known_task
 from nram.files import write_atomically
 from nram.programs.ir import Origin
 from nram.reproduction.examining import Plan, Progress, examine_all
@@ -52,7 +52,7 @@ class ReproductionJob:
 
     def _chosen(self) -> list[Task]:
         names = {*self.tasks, *self.train} or TABLE
-        return [get_task(name) for name in TABLE if name in names]
+        return [known_task(name) for name in TABLE if name in names]
 
     def _run_folder(self, task: str) -> Path:
         return self.out / "runs" / f"{task}-{self.plan.seed}"

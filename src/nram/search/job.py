@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import cast
 
 from nram.errors import UsageError
-from nram.extensions import find_module, get_task, is_task_file, select_modules, task_names
+from nram.extensions import find_module, get_module, get_task, is_task_file, select_modules, task_names
 from nram.limits import wrong_cells
 from nram.modules import MODULE_NAMES, Module
 from nram.programs.card import card
@@ -48,7 +48,7 @@ class Space:
         """The structures to try. One that is named gets several chains."""
         modules = MODULE_NAMES
         if self.modules is not None:
-            modules = tuple(module.name for module in select_modules(map(_name_of, self.modules)))
+            modules = tuple(module.name for module in select_modules(map(_load, self.modules)))
             if all(name in CONSTANTS for name in modules):
                 raise UsageError(
                     f"the modules {', '.join(modules)} are constants alone, which are always there: add others"
@@ -63,6 +63,11 @@ class Space:
         numbers = {"registers": self.registers, "repeats": self.repeats, "states": self.states}
         words = [word for name, value in numbers.items() if value is not None for word in (f"--{name}", str(value))]
         return words if self.modules is None else [*words, "--modules", ",".join(map(_name_of, self.modules))]
+
+
+def _load(module: str | Module) -> str:
+    """The name of this module, after its file is loaded if the user names one."""
+    return get_module(_name_of(module)).name
 
 
 def _name_of(module: str | Module) -> str:

@@ -5,7 +5,7 @@ from math import inf
 from typing import Any
 
 from nram.errors import UsageError
-from nram.extensions import get_task, select_modules
+from nram.extensions import is_file_name, known_task, select_modules
 from nram.kinds import ControllerKind, LossKind
 from nram.modules import MODULE_NAMES
 from nram.training.ranges import Range
@@ -106,7 +106,12 @@ class TrainConfig:
 
     @property
     def task_name(self) -> str:
-        return get_task(self.task).name
+        return known_task(self.task).name
+
+    @property
+    def module_files(self) -> list[str]:
+        """The files of its user-defined modules, each once."""
+        return [name for name in dict.fromkeys(self.machine.modules) if is_file_name(name)]
 
     @property
     def trained_up_to(self) -> int:
@@ -115,13 +120,13 @@ class TrainConfig:
 
     def step_limit(self, n: Any) -> Any:
         """The T(n) of training."""
-        default = get_task(self.task).step_limit
+        default = known_task(self.task).step_limit
         per_item = default.per_item if self.steps_per_item is None else self.steps_per_item
         constant = default.constant if self.steps_constant is None else self.steps_constant
         return per_item * n + constant
 
     def memory_size(self, stage: StageConfig) -> int:
-        return get_task(self.task).least_memory(stage.max_complexity) + stage.extra_memory
+        return known_task(self.task).least_memory(stage.max_complexity) + stage.extra_memory
 
     def loop_steps(self, stage: StageConfig) -> int:
         """The length of the compiled loop over time."""
@@ -133,7 +138,7 @@ EXAMINED = 4  # members examined for perfection, at a check of the last stage an
 
 def problems_of(config: TrainConfig) -> list[str]:
     """Settings that are well formed but cannot work, a line each."""
-    task, machine = get_task(config.task), config.machine
+    task, machine = known_task(config.task), config.machine
     problems = [*_too_small("machine.", machine, registers=1, hidden=1, states=1)]
     try:
         select_modules(machine.modules, machine.repeats)
@@ -162,7 +167,7 @@ def problems_of(config: TrainConfig) -> list[str]:
 
 
 def _stage_problems(config: TrainConfig, stage: StageConfig, where: str, last: bool) -> list[str]:
-    task, cull = get_task(config.task), stage.cull
+    task, cull = known_task(config.task), stage.cull
     island = stage.population // max(cull.islands, 1)
     checks = {
         f"{where}.max_complexity is {stage.max_complexity}: {task.name} starts at {task.min_complexity}":

@@ -16,7 +16,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from nram.extensions import get_task
+from nram.extensions import known_task
 from nram.limits import LIMIT_NAMES
 from nram.machine import Controller, HardResult, run_hard, run_soft
 from nram.tasks.base import TracedInstance
@@ -50,7 +50,7 @@ class Trial:
 
     @property
     def memory_size(self) -> int:
-        return get_task(self.task).least_memory(self.max_complexity)
+        return known_task(self.task).least_memory(self.max_complexity)
 
 
 @lru_cache(maxsize=16)
@@ -61,7 +61,7 @@ def draw_trial(trial: Trial) -> tuple[TracedInstance, np.ndarray]:
 
 
 def _drawn(trial: Trial) -> tuple[TracedInstance, np.ndarray]:
-    task = get_task(trial.task)
+    task = known_task(trial.task)
     stream = {"validation": 1, "examination": 2, "test": 3}[trial.purpose]
     key = jax.random.fold_in(jax.random.fold_in(jax.random.key(trial.seed), 7_000_000 + stream), trial.max_complexity)
     complexity_key, instance_key = jax.random.split(key)
@@ -142,7 +142,7 @@ def evaluate(config: TrainConfig, controller: Controller, trial: Trial, mode: Mo
     The discretised machine runs on the CPU: a GPU is slow at a long loop of tiny kernels.
     """
     instances, complexity = draw_trial(trial)
-    limits = get_task(trial.task).step_limit.named(complexity, limit)
+    limits = known_task(trial.task).step_limit.named(complexity, limit)
     controller = jax.tree.map(np.asarray, controller)
     if mode == "hard":
         with _on_cpu():

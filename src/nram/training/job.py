@@ -28,11 +28,13 @@ class TrainingJob:
     """The command after `nram`, for the record of a new run."""
 
     @classmethod
-    def open(cls, path: Path, config: TrainConfig, words: list[str], *, resume: bool = False) -> TrainingJob:
+    def open(
+        cls, path: Path, config: TrainConfig, words: list[str], *, resume: bool = False, trust: bool = False
+    ) -> TrainingJob:
         """The run in this folder. Without `resume` it must be new; otherwise its configuration must be the same."""
-        folder = RunFolder(path)
+        folder = RunFolder(path, trust)
         if resume and folder.exists:
-            RunFolder.open(path).require_same(config)
+            RunFolder.open(path, trust).require_same(config)
         else:
             folder.require_new()
         return cls(folder, config, words)
@@ -48,22 +50,24 @@ class TrainingJob:
         overrides: list[str] | None = None,
         resume: bool = False,
         words: list[str] | None = None,
+        trust: bool = False,
     ) -> TrainingJob:
         """A run of the task's recipe, with settings from a file and `key=value` overrides.
 
         The folder is `runs/TASK-SEED` unless `out` is given. A run that continues keeps its own settings: they are
-        compared with the recipe only if the caller gives any, and the seed only if the caller gives one.
+        compared with the recipe only if the caller gives any, and the seed only if the caller gives one. Python files
+        that only the run or the file with the settings names are executed with `trust` alone.
         """
-        config = load_config(task, file=file, overrides=overrides, seed=seed)
+        config = load_config(task, file=file, overrides=overrides, seed=seed, trust=trust)
         path = out or Path("runs", f"{config.task_name}-{config.seed}")
         if words is None:
             words = ["train", task, "--seed", str(config.seed)]
             words += [word for override in overrides or () for word in ("--set", override)]
         if resume and not (file or overrides) and RunFolder(path).exists:
-            own = RunFolder.open(path).config
-            if own.task == config.task:
-                config = own if seed is None else replace(own, seed=seed)
-        return cls.open(path, config, words, resume=resume)
+            folder = RunFolder.open(path, trust)
+            folder.require_task(config.task)
+            config = folder.config if seed is None else replace(folder.config, seed=seed)
+        return cls.open(path, config, words, resume=resume, trust=trust)
 
     @property
     def result(self) -> dict[str, Any] | None:

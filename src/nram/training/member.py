@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import optax
 from jax import Array
 
-from nram.extensions import get_task, select_modules
+from nram.extensions import known_task, select_modules
 from nram.machine import Controller, Options, Wiring, init_controller
 from nram.machine.kernels.common.outcomes import Batch, Raw, outcomes, outcomes_and_gradient
 from nram.machine.kernels.common.specification import Shape
@@ -88,7 +88,7 @@ def abstract_controller(machine: MachineConfig) -> Controller:
 
 
 def init_member(config: TrainConfig, hyper: Hyper, key: Array) -> Member:
-    task = get_task(config.task)
+    task = known_task(config.task)
     controller = fresh_controller(config.machine, hyper.output_scale, key)
     moments = optax.scale_by_adam().init(controller)  # pyright: ignore[reportArgumentType]
     level = max(config.curriculum.start, task.min_complexity)
@@ -120,7 +120,7 @@ def time_weight(hyper: Hyper, step: Array, straight_through: bool = False) -> Ar
 
 def draw_batch(config: TrainConfig, stage: StageConfig, level: Array, key: Array) -> tuple[TracedInstance, Array]:
     """Examples at this curriculum level, and their step limits."""
-    task = get_task(config.task)
+    task = known_task(config.task)
     complexity_key, instance_key, slack_key = jax.random.split(key, 3)
     low, high = task.min_complexity, stage.max_complexity
     if config.curriculum.enabled:

@@ -5,7 +5,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from nram.extensions import get_task
+from nram.extensions import known_task
 from nram.limits import LIMIT_NAMES, wrong_cells
 from nram.machine import Controller, run_hard
 from nram.training.config import TrainConfig
@@ -65,7 +65,7 @@ def evaluation_report(
 
 def solve(config: TrainConfig, controller: Controller, complexity: int, seed: int) -> dict[str, Any]:
     """Run the discretised machine on one instance, under the longest of the three step limits."""
-    task = get_task(config.task)
+    task = known_task(config.task)
     instance = task.sample(complexity, 1, seed)[0]
     limit = task.step_limit.longest(complexity)
     result = run_hard(controller, wiring_of(config.machine), jnp.array(instance.input), limit)

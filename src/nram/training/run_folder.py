@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nram.errors import NramError, UsageError
+from nram.errors import NramError, UntrustedFile, UsageError
 from nram.files import is_leftover, locked, remove_leftovers, write_atomically
 from nram.runtime import versions
 from nram.training.checkpoint import load_arrays, read_description, save_arrays
@@ -33,8 +33,9 @@ READABLE = (1, 2)  # format 1 has the settings of nram 0.1, which are converted
 class RunFolder:
     """A run on disk. Everything but the metrics is written atomically."""
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path, trust: bool = False):
         self.path = path
+        self.trust = trust  # whether Python files that only run.json names are executed
         self.checkpoint = path / "checkpoint.safetensors"
         self.metrics = path / "metrics.jsonl"
 
@@ -73,9 +74,9 @@ class RunFolder:
                 raise UsageError(f"{self.path} is not empty and not a run (it has no run.json): choose another --out")
 
     @classmethod
-    def open(cls, path: Path) -> "RunFolder":
+    def open(cls, path: Path, trust: bool = False) -> "RunFolder":
         """Open a run that exists."""
-        run = cls(path)
+        run = cls(path, trust)
         if not (path / "run.json").is_file():
             if path.exists() and not path.is_dir():
                 raise UsageError(f"{path} is a file: name the folder of a run")
@@ -112,10 +113,18 @@ class RunFolder:
 
     @property
     def config(self) -> TrainConfig:
+        where = str(self.path / "run.json")
         try:
-            return config_from_dict(self.record.get("config", {}))
+            return config_from_dict(self.record.get("config", {}), where, self.trust)
+        except UntrustedFile:
+            raise
         except UsageError as error:
-            raise NramError(f"{self.path / 'run.json'} cannot be used: {error}") from None
+            raise NramError(f"{where} cannot be used: {error}") from None
+
+    def resume_command(self, config: TrainConfig) -> str:
+        """The command that continues this run. It names the files of user-defined modules."""
+        files = [word for file in config.module_files for word in ("--module", file)]
+        return shlex.join(["nram", "train", config.task, "--out", str(self.path), "--resume", *files])
 
     def differences(self, device: str) -> list[str]:
         """What has changed since the run was started, of everything that its exact result depends on."""
@@ -123,10 +132,16 @@ class RunFolder:
         now = {**versions(), "device": device}
         return [f"{name} was {before.get(name)}, is {now[name]}" for name in now if before.get(name) != now[name]]
 
+    def require_task(self, task: str) -> None:
+        """Refuse a run of another task. The file of that task is not needed for this, and not executed."""
+        settings = self.record.get("config")
+        stored = settings.get("task") if isinstance(settings, dict) else None
+        if isinstance(stored, str) and stored != task:
+            raise UsageError(f"{self.path} is a run of the task {stored!r}: choose another --out")
+
     def require_same(self, config: TrainConfig) -> None:
         """Refuse another configuration than the one that the run was started with."""
-        if self.config.task != config.task:
-            raise UsageError(f"{self.path} is a run of the task '{self.config.task}': choose another --out")
+        self.require_task(config.task)
         before, now = flat_settings(self.config), flat_settings(config)
         changed = [name for name in before.keys() | now.keys() if before.get(name) != now.get(name)]
         if changed:
@@ -172,8 +187,8 @@ class RunFolder:
         if not path.is_file():
             have = ", ".join(map(str, self.members()))
             if not have:
-                words = f"nram train {shlex.quote(self.config.task)} --out {shlex.quote(str(self.path))} --resume"
-                raise UsageError(f"{self.path} has no trained member yet: finish it with {words}")
+                command = self.resume_command(self.config)
+                raise UsageError(f"{self.path} has no trained member yet: finish it with {command}")
             raise UsageError(f"{self.path} has no member {rank}: it has {have}")
         return path
 
@@ -192,16 +207,18 @@ class RunFolder:
             raise NramError(f"{self.path / name} cannot be read: {error}") from None
 
 
-def load_weights(path: Path) -> tuple[TrainConfig, "Controller", dict[str, Any]]:
+def load_weights(path: Path, trust: bool = False) -> tuple[TrainConfig, "Controller", dict[str, Any]]:
     """Configuration, controller and description of a member's file. Such a file can be read outside its run."""
-    config = read_config(path)
+    config = read_config(path, trust)
     return config, *_load_controller(path, config)
 
 
-def read_config(path: Path) -> TrainConfig:
+def read_config(path: Path, trust: bool = False) -> TrainConfig:
     """The configuration that a member's file was trained with."""
     try:
-        return config_from_dict(read_description(path)["config"])
+        return config_from_dict(read_description(path)["config"], str(path), trust)
+    except UntrustedFile:
+        raise
     except (KeyError, UsageError) as error:
         raise NramError(f"{path} does not say how it was trained: {error}") from None
 

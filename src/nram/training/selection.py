@@ -7,7 +7,7 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from nram.extensions import get_task
+from nram.extensions import known_task
 from nram.runtime import Device
 from nram.training.cloning import jittered
 from nram.training.config import StageConfig, TrainConfig
@@ -28,7 +28,7 @@ def compile_validation(config: TrainConfig, stage: StageConfig, devices: list[De
     The set goes up to twice the stage's complexity, because a member that does not generalise is not worth cloning.
     Half of it has twice the step limit, because neither is a member that must be stopped in time.
     """
-    task = get_task(config.task)
+    task = known_task(config.task)
     instances, complexity = draw_trial(validation_of(config, stage))
     single, double = (task.step_limit.named(complexity, name) for name in ("T", "2T"))
     limits = np.where(np.arange(config.validation) % 4 < 2, single, double)

@@ -16,8 +16,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
-from nram.errors import UsageError
-from nram.extensions import get_task, lasting_name
+from nram.errors import UntrustedFile, UsageError
+from nram.extensions import get_module, get_task, lasting_name, require_trusted
 from nram.extensions.modules import split_names
 from nram.training.config import StageConfig, TrainConfig, problems_of
 from nram.training.old_settings import REMOVED, RENAMED, converted
@@ -27,9 +27,18 @@ _WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: 
 
 
 def load_config(
-    task: str, *, file: Path | None = None, overrides: list[str] | None = None, seed: int | None = None
+    task: str,
+    *,
+    file: Path | None = None,
+    overrides: list[str] | None = None,
+    seed: int | None = None,
+    trust: bool = False,
 ) -> TrainConfig:
-    """The task's recipe, then a file, then `key=value` overrides, checked."""
+    """The task's recipe, then a file, then `key=value` overrides, checked.
+
+    The user names the task and the overrides, so their Python files are executed. Those that only the file with the
+    settings names are executed with `trust` alone.
+    """
     data: dict[str, Any] = read_recipe(get_task(task).name)
     task = lasting_name(task)
     if file is not None:
@@ -37,15 +46,21 @@ def load_config(
     if data.setdefault("task", task) != task:
         raise UsageError(f"the configuration is for the task '{data['task']}', not '{task}'")
     problems: list[str] = []
+    named: set[str] = set()
     for override in overrides or []:
         try:
-            _apply_override(data, override)
+            named.add(_apply_override(data, override))
         except UsageError as error:
             problems.append(str(error))
     if seed is not None:
         data["seed"] = seed
-    _resolve_modules(data)
-    return _checked(data, problems)
+    modules = _resolve_modules(data)
+    try:
+        for module in modules if "machine.modules" in named else ():
+            get_module(module)
+    except UsageError as error:
+        problems.append(f"machine: {error}")
+    return _checked(data, problems, str(file), trust)
 
 
 def read_recipe(task: str) -> dict[str, Any]:
@@ -76,14 +91,19 @@ def flat_settings(config: Any, prefix: str = "") -> dict[str, Any]:
     return {k: v for key, inner in pairs for k, v in flat_settings(inner, f"{prefix}.{key}".lstrip(".")).items()}
 
 
-def config_from_dict(data: dict[str, Any]) -> TrainConfig:
-    return _checked(converted(data), [])
+def config_from_dict(data: dict[str, Any], where: str = "a configuration", trust: bool = False) -> TrainConfig:
+    """The configuration that `where` stores. The Python files that it names are executed with `trust` alone."""
+    return _checked(converted(data), [], where, trust)
 
 
-def _checked(data: dict[str, Any], problems: list[str]) -> TrainConfig:
+def _checked(data: dict[str, Any], problems: list[str], where: str, trust: bool) -> TrainConfig:
     """The configuration, if neither `problems` nor this data holds any."""
     config = _build(TrainConfig, data, "", problems)
     if not problems and config is not None:
+        try:
+            require_trusted(config.task, config.machine.modules, trust)
+        except UntrustedFile as error:
+            raise UntrustedFile(error.files, where) from None
         problems = problems_of(config)
     if problems or config is None:
         raise UsageError("the configuration has problems:\n" + "\n".join(f"  - {p}" for p in problems))
@@ -154,20 +174,23 @@ def _nearest(key: str, names: list[str]) -> list[str]:
     return sorted((name for name in names if likeness(name) >= least), key=likeness, reverse=True)[:3]
 
 
-def _resolve_modules(data: dict[str, Any]) -> None:
-    """Modules may be written as READ,INC,halve.py; files are stored by their absolute paths."""
+def _resolve_modules(data: dict[str, Any]) -> list[str]:
+    """The modules. They may be written as READ,INC,halve.py; files are stored by their absolute paths."""
     machine = data.get("machine")
     if not isinstance(machine, dict):
-        return  # it is named with the other problems
+        return []  # it is named with the other problems
     modules = machine.get("modules")
     if isinstance(modules, str):
         modules = list(split_names(modules))
-    if isinstance(modules, list):
-        named = [lasting_name(word) if isinstance(word, str) else word for word in modules]
-        data["machine"] = {**machine, "modules": named}
+    if not isinstance(modules, list):
+        return []
+    named = [lasting_name(word) if isinstance(word, str) else word for word in modules]
+    data["machine"] = {**machine, "modules": named}
+    return [word for word in named if isinstance(word, str)]
 
 
-def _apply_override(data: dict[str, Any], override: str) -> None:
+def _apply_override(data: dict[str, Any], override: str) -> str:
+    """Change the data as an override says. Returns the whole name of the setting."""
     key, equals, text = override.partition("=")
     if not equals:
         raise UsageError(f"--set takes key=value, not '{override}'")
@@ -179,16 +202,17 @@ def _apply_override(data: dict[str, Any], override: str) -> None:
     first, *rest = name.split(".")
     if first != "stages" or not rest:
         _set(data, [first, *rest], value)
-        return
+        return name
     stages = data.setdefault("stages", [config_to_dict(stage) for stage in TrainConfig("copy").stages])
     if not isinstance(stages, list) or not all(isinstance(stage, dict) for stage in stages):
-        return  # the file has something else in this place: it is named with the other problems
+        return name  # the file has something else in this place: it is named with the other problems
     chosen = range(len(stages)) if rest[0] == "*" else [int(rest[0])]
     for index in chosen:
         if index >= len(stages):
             raise UsageError(f"there is no {name}: the stages are numbered from 0 to {len(stages) - 1}")
         stages[index] = copy.deepcopy(stages[index])
         _set(stages[index], rest[1:], value)
+    return name
 
 
 def _set(table: dict[str, Any], parts: list[str], value: Any) -> None:

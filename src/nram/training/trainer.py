@@ -4,7 +4,6 @@ It knows nothing about the machine, and none of its decisions depends on the clo
 at any checkpoint ends in the same bits as an uninterrupted one.
 """
 
-import shlex
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -264,8 +263,8 @@ class _Trainer:
     def _maybe_save(self) -> None:
         if self.stopping():
             self._save()
-            command = shlex.join(["nram", "train", self.config.task, "--out", str(self.run.path), "--resume"])
-            raise Interrupted(f"stopped at step {self.state.step} of stage {self.state.stage}; go on with: {command}")
+            where = f"step {self.state.step} of stage {self.state.stage}"
+            raise Interrupted(f"stopped at {where}; go on with: {self.run.resume_command(self.config)}")
         if time.monotonic() - self.saved_at >= CHECKPOINT_SECONDS:
             self._save()
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 import jax
 
-from nram.extensions import get_task
+from nram.extensions import known_task
 from nram.limits import StepLimit
 from nram.machine import Controller
 from nram.machine.controllers import LSTM
@@ -44,7 +44,7 @@ def extract_run(
     folder: RunFolder, member: int = 0, form: Form = "task", on_note: Callable[[str], None] = lambda text: None
 ) -> Extraction:
     """Extract a member's program on the CPU and simplify it. JAX keeps its default device."""
-    task = get_task(folder.config.task)
+    task = known_task(folder.config.task)
     with jax.default_device(find_devices("cpu")[0]):
         controller, _ = folder.load_member(member)
         program, note = _raw_program(controller, folder.config.machine, task, on_note)

@@ -1,0 +1,34 @@
+"""Which Python files are executed: those that the user names, and those of stored data only if the user trusts it.
+
+Stored data is whatever somebody else may have written: a run folder, weights, a file of settings. Code that looks up a
+name out of it calls `known_task` and `select_modules`, which execute nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from nram.errors import UntrustedFile
+from nram.extensions import modules as own_modules
+from nram.extensions import tasks as own_tasks
+from nram.extensions.loading import is_file_name
+
+
+def require_trusted(task: str, modules: Iterable[str], trust: bool) -> None:
+    """Check the files that stored data names: UntrustedFile with all that the user has not named.
+
+    With `trust` they are executed instead, those that are not loaded yet.
+    """
+    refused: list[tuple[str, str]] = []
+    named = [(own_tasks.REGISTRY, task), *((own_modules.REGISTRY, name) for name in modules)]
+    for registry, name in named:
+        if not is_file_name(name):
+            continue
+        try:
+            registry.look_up(name)
+        except UntrustedFile as error:
+            if trust:
+                registry.get(name)
+            refused += error.files
+    if refused and not trust:
+        raise UntrustedFile(refused)
