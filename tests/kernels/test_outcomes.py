@@ -86,16 +86,21 @@ def test_members_under_vmap_get_what_each_would_get_alone(backend):
     case = Case("members", 7, warps=2)
     shape, inputs = backend.shape(case, "float32"), Inputs(case, (3,))
     given = inputs.of("float32")
-
-    def together(shape, *given):
-        return jax.vmap(lambda *own: outcomes_and_gradient(shape, *own))(*given)
-
-    all_of_them = backend.run(shape, together, *given)
+    all_of_them = backend.of_members(shape, inputs, outcomes_and_gradient)
     for member in range(3):
         own = jax.tree.map(lambda leaf, member=member: leaf[member], given)
         alone = backend.run(shape, outcomes_and_gradient, *own)
         for one, other in zip(jax.tree.leaves(alone), jax.tree.leaves(all_of_them), strict=True):
             np.testing.assert_array_equal(one, other[member])
+
+
+def test_arrays_of_another_shape_are_refused(backend):
+    """Machine code trusts the sizes: it would read and write out of bounds."""
+    case = CASES[0]
+    shape = backend.shape(case)
+    for inputs in (Inputs(case, members=(2,)), Inputs(replace(case, batch=case.batch + 1))):
+        with pytest.raises(ValueError, match="the kernel's .* has shape"):
+            backend.outcomes_and_gradient(shape, inputs)
 
 
 def test_outcomes_alone_are_the_same_and_can_be_differentiated(backend):

@@ -245,6 +245,14 @@ class Backend:
     def outcomes_and_gradient(self, shape: Shape, inputs: Inputs) -> tuple[Raw, Any]:
         return self.run(shape, outcomes_and_gradient, *inputs.of(shape.precision))
 
+    def of_members(self, shape: Shape, inputs: Inputs, function: Callable[..., Any]) -> Any:
+        """The function's results for stacked members."""
+
+        def members(shape, *arguments):
+            return jax.vmap(partial(function, shape))(*arguments)
+
+        return self.run(shape, members, *inputs.of(shape.precision))
+
 
 BACKENDS = {
     "cpu": Backend("cpu", "cpu", lane_shape, "float64"),

@@ -76,6 +76,10 @@ def _call(shape: Shape, controller: Any, batch: Batch, seeds: Array) -> tuple[Ra
         given["order"] = jnp.argsort(batch.limits)
     names = list(kinds)
     arguments = [jnp.asarray(given[name], kinds[name].dtype) for name in names[: shape.arguments]]
+    for name, argument in zip(names, arguments, strict=False):
+        # Machine code trusts the sizes: with others it would read and write out of bounds.
+        if argument.shape != kinds[name].shape:
+            raise ValueError(f"the kernel's {name} has shape {argument.shape}, not {kinds[name].shape}")
     results = [kinds[name] for name in names[shape.arguments :]]
     call = jax.ffi.ffi_call(shape.registered(), results, vmap_method=shape.vmap_method)
     measured, predicted, *parts, _workspace = call(*arguments)
