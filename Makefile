@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-slow coverage lint docs bench clean
+.PHONY: setup demo test test-slow coverage fuzz lint docs bench clean
 
 setup: .venv/ready
 
@@ -33,6 +33,10 @@ test: setup lint
 # What takes minutes: training by the recipes, and the whole notebook. A single process, since training uses every core.
 test-slow: setup
 	JAX_PLATFORMS=cpu $(BIN)/python -m pytest -m slow
+
+# An hour of broken and hostile files, at least 10,000 of each kind that nram reads.
+fuzz: setup
+	PYTHONPATH=tests $(BIN)/python -m fuzz --seconds 3600 --workers 2 --out runs/fuzz/summary.json
 
 coverage: setup
 	JAX_PLATFORMS=cpu $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --cov --cov-report=term --cov-report=html

@@ -1,0 +1,43 @@
+"""A kind of file with planted bugs, one per valid input: the fuzzing must find each of them."""
+
+import os
+import time
+import warnings
+from pathlib import Path
+from random import Random
+
+from fuzz.kinds import Files, Kind
+from nram.errors import NramError, UsageError
+
+WORDS = ["fine", "bug", "abort", "hang", "warning", "escape", "exit", "memory", "refused", "fine"]
+
+
+def valid() -> list[Files]:
+    return [{"word": word.encode()} for word in WORDS]
+
+
+def mutate(rng: Random, valid: list[Files]) -> Files:
+    return {"word": b"mutated"}
+
+
+def use(folder: Path, rng: Random) -> None:
+    match (folder / "word").read_text():
+        case "bug":
+            raise ValueError("planted")
+        case "abort":
+            os.abort()
+        case "hang":
+            time.sleep(1000)
+        case "warning":
+            warnings.warn("planted", RuntimeWarning, stacklevel=1)
+        case "escape":
+            raise UsageError("\x1b[31mplanted")
+        case "exit":
+            raise SystemExit(3)
+        case "memory":
+            bytearray(2 << 30)
+        case "refused" | "mutated":
+            raise NramError("planted")
+
+
+PLANTED = Kind("planted", valid, mutate, use, len(WORDS))

@@ -1,0 +1,76 @@
+"""The fuzzing itself: planted bugs are found, crashes are counted, and an input can be made again by its number."""
+
+import pytest
+
+from fuzz import __main__ as command
+from fuzz.kinds import KINDS
+from fuzz.planted import PLANTED, WORDS
+from fuzz.runner import Fuzzing, attempt, to_table
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory):
+    """The summary of a run over inputs with planted bugs and a few mutated ones, and the folder of the findings."""
+    save = tmp_path_factory.mktemp("findings")
+    fuzzing = Fuzzing({PLANTED: len(WORDS) + 5}, seed=3, save=save, wall_seconds=5, say=lambda text: None)
+    return fuzzing.run(), save
+
+
+def test_every_planted_bug_is_found(planted):
+    summary, _ = planted
+    found = {finding["first"]: (finding["verdict"], finding["what"]) for finding in summary["findings"]}
+    assert {WORDS[index]: words for index, words in found.items()} == {
+        "bug": ("tracebacks", "ValueError in planted.py, use"),
+        "abort": ("crashes", "exit status -6"),
+        "hang": ("over_limits", "no answer within 5 seconds"),
+        "warning": ("tracebacks", "RuntimeWarning in planted.py, use"),
+        "escape": ("tracebacks", "a refusal with control characters"),
+        "exit": ("tracebacks", "SystemExit in planted.py, use"),
+        "memory": ("over_limits", "more than 1024 MiB"),
+        "refused": ("tracebacks", "a valid input is refused: planted"),
+    }
+
+
+def test_the_inputs_after_a_crash_are_tried_too(planted):
+    counts = planted[0]["kinds"]["planted"]
+    del counts["seconds"]
+    assert counts == {
+        "inputs": len(WORDS) + 5,
+        "accepted": 2,
+        "refused": 5,
+        "tracebacks": 5,
+        "crashes": 1,
+        "over_limits": 2,
+    }
+    assert "| planted | 15 | 2 | 5 | 5 | 1 | 2 |" in to_table(planted[0])
+
+
+def test_inputs_of_findings_are_saved_with_what_happened(planted):
+    folder = planted[1] / f"planted-3-{WORDS.index('abort')}"
+    assert (folder / "word").read_text() == "abort"
+    assert "Fatal Python error: Aborted" in (folder / "finding.txt").read_text()
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_valid_inputs_are_accepted(name):
+    kind = KINDS[name]
+    for index in range(len(kind.valid())):
+        verdict = attempt(kind, 0, index)
+        assert verdict.verdict == "accepted", verdict
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_an_input_depends_on_its_number_and_the_seed_alone(name):
+    kind = KINDS[name]
+    first, numbers = len(kind.valid()), range(40)
+    inputs = [kind.input(5, first + number) for number in numbers]
+    assert [kind.input(5, first + number) for number in reversed(numbers)] == inputs[::-1]
+    assert len({repr(one) for one in inputs}) > 30
+    assert [kind.input(6, first + number) for number in numbers] != inputs
+
+
+def test_a_single_input_is_shown_and_tried(capsys, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["fuzz", "--kind", "memories", "--only", "0"])
+    assert command.main() == 0
+    shown = capsys.readouterr().out
+    assert "---- memory.txt" in shown and "---- accepted" in shown
