@@ -160,12 +160,12 @@ def test_a_device_is_not_replaced():
 def test_a_destination_is_refused_before_the_work(tmp_path):
     (tmp_path / "file").touch()
     wrong = {
-        tmp_path / "missing" / "a": "No such file or directory",
-        tmp_path / "file" / "a": "Not a directory",
-        tmp_path: "Is a directory",
+        tmp_path / "missing" / "a": f"there is no folder {tmp_path}/missing; make it, or choose another --out",
+        tmp_path / "file" / "a": f"cannot write {tmp_path}/file/a: Not a directory; choose another --out",
+        tmp_path: f"--out {tmp_path} is a folder: name a file in it",
     }
-    for path, reason in wrong.items():
-        with pytest.raises(UsageError, match=f"cannot write {path}: {reason}; choose another --out"):
+    for path, message in wrong.items():
+        with pytest.raises(UsageError, match=message):
             check_destination(path)
     with pytest.raises(UsageError, match="not a valid file name"):
         check_destination(tmp_path / "a\0b")

@@ -15,6 +15,7 @@ import os
 import re
 import secrets
 import stat
+import tempfile
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,6 +25,7 @@ from nram.errors import NramError, UsageError
 
 MOST_DEPTH = 64  # levels of lists and objects in JSON and TOML; nothing that nram writes has more than ten
 LEFTOVER = re.compile(r"\.[0-9a-f]{8}-[0-9a-f]{8}\.part")
+MOST_SHOWN = 1 << 16  # bytes of a result that an error shows
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -54,8 +56,9 @@ def write_atomically(path: Path, content: bytes) -> None:
         raise NramError(f"cannot write {path}: {error.strerror}{kept}") from error
 
 
-def check_destination(path: Path) -> None:
+def check_destination(path: Path, option: str = "--out") -> None:
     """Refuse a file that could not be written, before long work begins. The test writes next to it."""
+    another = f"choose another {option}"
     try:
         target = _target(path)
         mode = _mode(target)
@@ -63,13 +66,39 @@ def check_destination(path: Path) -> None:
             with _temporary_file(target):
                 pass
         elif stat.S_ISDIR(mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+            raise UsageError(f"{option} {path} is a folder: name a file in it")
         elif not os.access(target, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except FileNotFoundError:
+        raise UsageError(f"cannot write {path}: there is no folder {path.parent}; make it, or {another}") from None
     except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}; choose another --out") from None
+        raise UsageError(f"cannot write {path}: {error.strerror}; {another}") from None
     except ValueError:  # a null character
         raise UsageError(f"{str(path)!r} is not a valid file name") from None
+
+
+def write_result(path: Path, content: bytes) -> None:
+    """Write what took long to make. If that fails, save it elsewhere; the error says where, and shows a text."""
+    try:
+        write_atomically(path, content)
+    except NramError as error:
+        saved = _saved_elsewhere(path, content)
+        where = "it could not be saved elsewhere" if saved is None else f"it was saved as {saved} instead"
+        text = ""
+        if len(content) <= MOST_SHOWN or saved is None:
+            with contextlib.suppress(UnicodeDecodeError):  # a picture cannot be shown
+                text = f":\n\n{content.decode()}".rstrip()
+        raise NramError(f"{error}; {where}{text}") from error
+
+
+def _saved_elsewhere(path: Path, content: bytes) -> Path | None:
+    """A new file with this content: in the current folder, or else in a private temporary folder; None if all fails."""
+    for folder in (Path.cwd, lambda: Path(tempfile.mkdtemp(prefix="nram-"))):
+        with contextlib.suppress(OSError, NramError):
+            place = folder() / f"{path.stem[:40]}-{secrets.token_hex(4)}{path.suffix[:8]}"
+            write_atomically(place, content)
+            return place
+    return None
 
 
 def remove_leftovers(path: Path) -> None:

@@ -105,9 +105,9 @@ def test_what_is_no_program_is_refused(program, call):
     assert call("compile", "no-such-task").status == 2
 
 
-def test_a_folder_that_is_not_there_is_an_error(program, call):
+def test_a_folder_that_does_not_exist_is_refused(program, call):
     outcome = call("compile", program, "--out", "nowhere/program.o")
-    assert outcome.status == 1
+    assert outcome.status == 2
     assert "nowhere/program.o" in outcome.err
 
 

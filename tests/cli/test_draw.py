@@ -92,9 +92,9 @@ def test_what_cannot_be_drawn_is_refused(call, program_file, words, says):
     assert says in err
 
 
-def test_a_folder_that_does_not_exist_is_a_failure(call, program_file, tmp_path):
+def test_a_folder_that_does_not_exist_is_refused(call, program_file, tmp_path):
     status, _, err = call("draw", program_file, "--out", tmp_path / "nowhere" / "x.svg")
-    assert status == 1
+    assert status == 2
     assert "cannot write" in err
 
 

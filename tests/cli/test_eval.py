@@ -55,6 +55,19 @@ def test_the_report_and_its_plot_are_left_in_the_run(judged, run):
     assert {**stored, "plot": str(plot)} == judged.value
 
 
+def test_figures_that_cannot_be_saved_are_shown_and_saved_elsewhere(judged, nram, run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    copy = shutil.copytree(run, tmp_path / "run")
+    (copy / "eval.json").unlink()
+    (copy / "eval.json").symlink_to("/dev/full")
+    outcome = nram.run("eval", copy, "--count", "8")
+    assert outcome.status == 1
+    (elsewhere,) = tmp_path.glob("eval-*.json")
+    figures = json.loads(elsewhere.read_text())
+    assert figures["curve"] == judged.value["curve"]
+    assert json.loads(outcome.err.partition(f"it was saved as {elsewhere} instead:\n\n")[2]) == figures
+
+
 def test_progress_goes_to_standard_error_as_lines(judged):
     lines = judged.err.splitlines()
     assert lines[0].startswith("[0/21] soft, n up to 3")
@@ -82,12 +95,18 @@ def test_text_gives_the_same_figures_and_names_the_plot(judged, judged_before, c
     assert plot.read_text().startswith("<?xml")
 
 
-@pytest.mark.parametrize("name", ["no folder/x.png", "x.nonsense"])
-def test_a_plot_that_cannot_be_written_fails_with_1_and_the_figures_are_kept(judged_before, call, run, tmp_path, name):
+def test_a_plot_in_no_folder_is_refused_before_anything_is_evaluated(call, run, tmp_path):
+    outcome = call("eval", run, "--count", "8", "--plot", tmp_path / "no folder" / "x.png")
+    assert (outcome.status, outcome.out) == (2, "")
+    (line,) = outcome.err.splitlines()
+    assert f"there is no folder {tmp_path / 'no folder'}; make it, or choose another --plot" in line
+
+
+def test_a_plot_that_cannot_be_written_fails_with_1_and_the_figures_are_kept(judged_before, call, run, tmp_path):
     (run / "eval.json").unlink()
-    outcome = call("eval", run, "--count", "8", "--plot", tmp_path / name)
+    outcome = call("eval", run, "--count", "8", "--plot", tmp_path / "x.nonsense")
     assert (outcome.status, outcome.out) == (1, "")
-    assert f"cannot write the plot {tmp_path / name}" in outcome.err
+    assert f"cannot write the plot {tmp_path / 'x.nonsense'}" in outcome.err
     assert json.loads((run / "eval.json").read_text())["task"] == "access"
 
 

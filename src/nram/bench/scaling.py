@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from nram.bench.shape import AXES, StepShape
 from nram.bench.step import configured, training_seconds
-from nram.files import write_atomically
+from nram.files import write_result
 from nram.machine.kernels.common.choice import PLAIN
 from nram.runtime import Device
 from nram.training.kernels import kernel_of
@@ -70,4 +70,4 @@ def plot_scaling(points: list[Point], path: Path) -> None:
             panel.legend()
     content = io.BytesIO()
     figure.savefig(content, format=path.suffix[1:].lower(), dpi=150)
-    write_atomically(path, content.getvalue())
+    write_result(path, content.getvalue())

@@ -10,7 +10,7 @@ from pathlib import Path
 from nram.cli.output import print_json
 from nram.cli.program_argument import add_modules, add_program, program_of
 from nram.errors import NramError, UsageError
-from nram.files import write_atomically
+from nram.files import check_destination, write_result
 from nram.pictures.circuits import circuit_dot, circuit_svg, program_dot, program_rows, program_svg
 from nram.programs.ir import Program
 
@@ -65,9 +65,10 @@ def run(arguments: argparse.Namespace) -> int:
         except OSError as error:
             raise NramError(f"cannot make the folder {out}: {error.strerror}") from None
     else:
+        check_destination(out)
         pictures = {out: _picture(program, arguments.row, out.suffix)}
     for path, picture in pictures.items():
-        write_atomically(path, picture.encode())
+        write_result(path, picture.encode())
     drawn = program.rows if arguments.row is None else 1
     if arguments.json:
         print_json({"program": program.name, "rows": drawn, "files": [str(path) for path in pictures]})

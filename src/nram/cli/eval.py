@@ -1,6 +1,7 @@
 """`nram eval`: how good is a trained member of a run?"""
 
 import argparse
+import json
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ from nram.cli.arguments import add_device, jax_seed, positive
 from nram.cli.output import ProgressLine, print_json, table
 from nram.cli.run_argument import add_run, open_run
 from nram.extensions import known_task
+from nram.files import check_destination, write_result
 from nram.runtime import prepare_devices
 from nram.tasks.base import Task
 
@@ -38,8 +40,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     folder = open_run(arguments.path, arguments)
     task = known_task(folder.config.task)
+    name = "eval" if arguments.member == 0 else f"eval-{arguments.member}"
+    figures, plot = folder.path / f"{name}.json", arguments.plot or folder.path / f"{name}.png"
     if arguments.solve is not None:
         task.check_complexity(arguments.solve)
+    else:
+        check_destination(figures, "run (its folder gets the figures)")
+        check_destination(plot, "--plot")
     prepare_devices(arguments.device)
     controller, _ = folder.load_member(arguments.member)
     from nram.training import report
@@ -51,9 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
             folder.config, controller, count=arguments.count, seed=arguments.seed, curve=CURVE, progress=line.show_count
         )
     found = {"run": str(folder.path), "member": arguments.member, **found}
-    name = "eval" if arguments.member == 0 else f"eval-{arguments.member}"
-    plot = arguments.plot or folder.path / f"{name}.png"
-    folder.write_json(f"{name}.json", found)
+    write_result(figures, (json.dumps(found, indent=2) + "\n").encode())
     from nram.pictures.curves import plot_run  # matplotlib
 
     plot_run(found, folder.read_metrics(), plot)

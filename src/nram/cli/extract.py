@@ -8,7 +8,8 @@ from pathlib import Path
 from nram.cli.output import note, print_json
 from nram.cli.program_argument import module_options
 from nram.cli.run_argument import add_run, open_run
-from nram.programs.files import save_program, to_json
+from nram.files import check_destination
+from nram.programs.files import save_found, to_json
 from nram.programs.text import table_to_text
 
 
@@ -37,13 +38,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     folder = open_run(arguments.path, arguments)
+    name = "program.json" if arguments.member == 0 else f"program-{arguments.member}.json"
+    out = arguments.out or arguments.path / name
+    check_destination(out)
     from nram.programs.extract.from_run import extract_run
 
     extraction = extract_run(folder, arguments.member, arguments.form, on_note=note)
     program = extraction.program
-    name = "program.json" if arguments.member == 0 else f"program-{arguments.member}.json"
-    out = arguments.out or arguments.path / name
-    save_program(program, out)
+    save_found(program, out)
     if arguments.json:
         sizes = {"before": asdict(extraction.raw_size), "after": asdict(extraction.size)}
         print_json({"out": str(out), "size": sizes, "note": extraction.note, "program": to_json(program)})

@@ -17,7 +17,7 @@ from nram.cli.memory_argument import HELP, read_memory
 from nram.cli.output import print_json
 from nram.cli.program_argument import add_modules, add_program, limit_in_words, program_of, require_limit
 from nram.errors import NramError, UsageError
-from nram.files import write_atomically
+from nram.files import check_destination, write_result
 from nram.limits import wrong_cells
 from nram.programs.execute import ENGINES, Result, check_max_steps, execute
 from nram.programs.ir import Program
@@ -125,9 +125,7 @@ def _check_out(path: Path | None, batch: bool) -> None:
     """Refuse a bad --out before the run."""
     if path is None:
         return
-    if path.is_dir() or not path.parent.is_dir():
-        what = "is a folder" if path.is_dir() else f"cannot be written: there is no folder {path.parent}"
-        raise UsageError(f"--out {path} {what}: name a file in a folder that exists")
+    check_destination(path)
     if batch and path.suffix not in (".npy", ".json"):
         raise UsageError(f"--out {path}: a batch of memories needs a file that ends in .npy or .json")
 
@@ -141,7 +139,7 @@ def _write(memory: np.ndarray, path: Path) -> None:
         content = (json.dumps(memory.tolist()) + "\n").encode()
     else:
         content = (" ".join(map(str, memory.tolist())) + "\n").encode()
-    write_atomically(path, content)
+    write_result(path, content)
 
 
 # ---- text

@@ -15,7 +15,7 @@ from nram.cli.program_argument import add_modules, load_modules, module_options
 from nram.errors import UsageError
 from nram.extensions.modules import split_names
 from nram.limits import wrong_cells
-from nram.programs.files import save_program, to_json
+from nram.programs.files import save_found, to_json
 from nram.programs.ir import Program
 from nram.programs.library import load_program
 from nram.programs.text import table_to_text
@@ -80,7 +80,11 @@ def run(arguments: argparse.Namespace) -> int:
         words=words if arguments.start is None else [*words, "--from", arguments.start],
     )
     out = arguments.out or Path(f"{job.name}.nram")
-    job = job.saved_beside(out, arguments.resume)
+    with job.saved_beside(out, arguments.resume) as saved_job:
+        return _search(arguments, saved_job, out)
+
+
+def _search(arguments: argparse.Namespace, job: SearchJob, out: Path) -> int:
     with interruptible() as stopping, SearchProgress(job.name) as progress:
         outcome = job.run(
             arguments.budget,
@@ -93,8 +97,9 @@ def run(arguments: argparse.Namespace) -> int:
     if program is None:
         note("nram search: stopped before there was anything to keep")
         return 1
-    save_program(program, out)
+    save_found(program, out)
     if outcome.program is not None:
+        job.remove_state()
         return _found(arguments, program, job, outcome, out)
     return _not_found(arguments, program, job, outcome, out)
 
@@ -108,7 +113,7 @@ def _found(arguments: argparse.Namespace, program: Program, job: SearchJob, outc
         note("verifying")
         report = verify(program, job.task, budget=arguments.verify_budget)
         program = report.recorded()
-        save_program(program, out)
+        save_found(program, out)
     right = report is None or report.right
     if arguments.json:
         value = _as_json(program, outcome, out)

@@ -8,7 +8,8 @@ from nram.cli.output import note, print_json
 from nram.cli.program_argument import add_modules, add_program, program_of
 from nram.errors import UsageError
 from nram.extensions import get_task
-from nram.programs.files import save_program, to_json
+from nram.files import check_destination
+from nram.programs.files import save_found, to_json
 from nram.programs.simplify import simplify, size_of
 from nram.programs.simplify.specialise import specialise
 from nram.programs.text import table_to_text
@@ -30,6 +31,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.task and arguments.keep_registers:
         raise UsageError("--keep-registers and --task exclude each other: leave one of them out")
     before = program_of(arguments)
+    if arguments.out:
+        check_destination(arguments.out)
     if arguments.task:
         after = specialise(before, get_task(arguments.task))
     else:
@@ -38,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     kept = tuple(pair for pair in after.made if pair[0] != "simplified")
     after = replace(after, made=(*kept, ("simplified", f"from {size_of(before)}, {scope}")))
     if arguments.out:
-        save_program(after, arguments.out)
+        save_found(after, arguments.out)
     if arguments.json:
         sizes = {"before": asdict(size_of(before)), "after": asdict(size_of(after))}
         print_json({"out": arguments.out and str(arguments.out), "size": sizes, "program": to_json(after)})

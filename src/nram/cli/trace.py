@@ -15,7 +15,7 @@ from nram.cli.program_argument import add_modules, add_program, program_of, requ
 from nram.cli.run_argument import add_trust, open_run
 from nram.errors import UsageError
 from nram.extensions import known_task
-from nram.files import write_atomically
+from nram.files import check_destination, write_result
 from nram.pictures.trace_html import trace_to_html
 from nram.pictures.trace_records import PICTURE_SUFFIXES, Trace
 from nram.pictures.traces import record_trace, trace_to_json, trace_to_latex, trace_to_text
@@ -70,6 +70,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     form = _form(arguments)
+    if arguments.out is not None:
+        check_destination(arguments.out)
     if arguments.memory is not None:
         given = [name for name in ("task", "complexity", "seed") if getattr(arguments, name) is not None]
         if given:
@@ -217,7 +219,7 @@ def _with_hint(text: str, arguments) -> str:
 def _deliver(arguments, words: str | None, value: Callable[[], Any], summary: str) -> int:
     """Write the text to --out, or else to standard output. With --json, standard output gets the value."""
     if arguments.out is not None and words is not None:
-        write_atomically(arguments.out, words.encode())
+        write_result(arguments.out, words.encode())
     if arguments.json:
         print_json(value())
     elif arguments.out is None:

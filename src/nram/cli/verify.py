@@ -6,8 +6,9 @@ from pathlib import Path
 from nram.cli.arguments import natural, seconds
 from nram.cli.output import ProgressLine, note, print_json, terminal_width
 from nram.cli.program_argument import add_modules, add_program, program_of
-from nram.errors import NramError, UsageError
-from nram.programs.files import save_program
+from nram.errors import NramError
+from nram.files import check_destination
+from nram.programs.files import save_found
 from nram.programs.verify import verify
 
 
@@ -50,8 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     program = program_of(arguments)
-    if arguments.out and not arguments.out.parent.is_dir():
-        raise UsageError(f"--out {arguments.out} cannot be written: there is no folder {arguments.out.parent}")
+    if arguments.out:
+        check_destination(arguments.out)
     with ProgressLine() as progress:
         report = verify(
             program,
@@ -64,14 +65,20 @@ def run(arguments: argparse.Namespace) -> int:
             progress=progress.show,
         )
     out = arguments.out if report.right else None
+    unsaved = None
     if out:
-        save_program(report.recorded(), out)
+        try:
+            save_found(report.recorded(), out)
+        except NramError as error:  # the report is printed all the same
+            out, unsaved = None, error
     if arguments.json:
         print_json({**report.to_json(), "out": out and str(out)})
     else:
         print(report.to_text(arguments.program, terminal_width()), end="")
         if out:
             print(f"the program with this evidence: {out}")
+    if unsaved is not None:
+        raise unsaved
     if report.right:
         if report.harmful:
             note(f"nram verify: {program.name} is right only when it is stopped at T(n)")

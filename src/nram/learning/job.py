@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from nram.errors import NramError, UntrustedFile, UsageError
-from nram.files import write_atomically
+from nram.files import check_destination, locked, remove_leftovers, write_atomically, write_result
 from nram.learning.by_search import SearchEnd, learn_by_search
 from nram.learning.callbacks import LearningCallbacks
 from nram.learning.candidate import Candidate, better
@@ -25,7 +25,7 @@ from nram.learning.report import beginning, to_json, to_text
 from nram.limits import StepLimit
 from nram.pictures.circuits import MAX_OPERATIONS, MAX_ROWS, program_svg
 from nram.programs.card import card
-from nram.programs.files import read_program, save_program
+from nram.programs.files import read_program, save_found
 from nram.tasks.example_files import STEPS_IN_WORDS, ExampleFile
 
 if TYPE_CHECKING:
@@ -82,6 +82,14 @@ class LearningJob:
         best, refused = self._best_before(parts)
         if best is not None and best.judgement.exact:  # finished before: nothing is done or written again
             return Learned(self, parts, best.program, best.judgement, refused, None, None, 0.0, False, ())
+        check_destination(self.folder / PROGRAM)
+        busy = f"another process is learning in {self.folder}: wait for it, stop it, or choose another --out"
+        with locked(self.folder / ".lock", busy):
+            remove_leftovers(self.folder)
+            return self._learn(parts, began, callbacks, stopping)
+
+    def _learn(self, parts: Parts, began: float, callbacks: LearningCallbacks, stopping: Callable[[], bool]) -> Learned:
+        best, refused = self._best_before(parts)  # again: the process that held the lock may have written since
         notes: list[str] = []
         search = training = None
 
@@ -212,12 +220,14 @@ class Learned:
 def _write(learned: Learned) -> None:
     folder, program = learned.job.folder, learned.program
     if program is not None:
-        save_program(program, folder / PROGRAM)
-        save_program(program, folder / "program.nram")
+        save_found(program, folder / PROGRAM)
+        save_found(program, folder / "program.nram")
         largest = max(len(row.operations) for rows in program.states for row in rows)
         picture = folder / "program.svg"
         if program.rows <= MAX_ROWS and largest <= MAX_OPERATIONS:
             write_atomically(picture, program_svg(program).encode())
         else:
             picture.unlink(missing_ok=True)
-    write_atomically(folder / REPORT, (json.dumps(to_json(learned), indent=1) + "\n").encode())
+    write_result(folder / REPORT, (json.dumps(to_json(learned), indent=1) + "\n").encode())
+    if learned.found:  # nothing is left to be searched
+        (folder / SEARCH).unlink(missing_ok=True)

@@ -1,5 +1,6 @@
 """Curves of a run: its error while training, and the error of a member against complexity."""
 
+import io
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 from nram.errors import NramError
+from nram.files import write_result
 
 SOFT, HARD, PALE = "#2f6fab", "#d1495b", "#b9c4cf"
 
@@ -19,12 +21,14 @@ def plot_run(report: dict[str, Any], metrics: list[dict[str, Any]], path: Path) 
     _training_panel(left, metrics)
     _generalisation_panel(right, report)
     figure.suptitle(f"{report['task']}, seed {report['seed']}, member {report['member']}")
+    content = io.BytesIO()
     try:
-        figure.savefig(path, dpi=130)
-    except (OSError, ValueError) as error:
+        figure.savefig(content, format=path.suffix[1:].lower() or None, dpi=130)
+    except ValueError as error:
         raise NramError(f"cannot write the plot {path}: {error}") from None
     finally:
         plt.close(figure)
+    write_result(path, content.getvalue())
 
 
 def _training_panel(axes, metrics: list[dict[str, Any]]) -> None:

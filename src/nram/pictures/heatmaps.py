@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from nram.errors import UsageError
-from nram.files import write_atomically
+from nram.files import write_result
 from nram.pictures.trace_records import PICTURE_SUFFIXES, Trace
 
 COLOURS = "viridis"
@@ -30,7 +30,7 @@ def save_figure(figure: Figure, path: Path) -> None:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph")  # a name in a script that the font lacks shows as boxes
         figure.savefig(content, format=path.suffix[1:].lower(), dpi=140)
-    write_atomically(path, content.getvalue())
+    write_result(path, content.getvalue())
 
 
 def draw_heatmap(trace: Trace, path: Path) -> None:

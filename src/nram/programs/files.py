@@ -10,7 +10,7 @@ from types import NoneType
 from typing import Any, NamedTuple
 
 from nram.errors import NramError, UsageError
-from nram.files import write_atomically
+from nram.files import write_atomically, write_result
 from nram.limits import StepLimit
 from nram.programs import ir
 from nram.programs.check import Enough, Reader
@@ -24,11 +24,19 @@ TEXT_ENDINGS = (".nram", ".txt")
 
 def save_program(program: Program, path: str | Path) -> None:
     """Write the program: JSON, or the text form if the name ends in .nram or .txt."""
-    path = Path(path)
+    write_atomically(Path(path), _content(program, Path(path)))
+
+
+def save_found(program: Program, path: Path) -> None:
+    """Save a program that took long to make. If that fails, it is saved elsewhere and shown, by `write_result`."""
+    write_result(path, _content(program, path))
+
+
+def _content(program: Program, path: Path) -> bytes:
     content = (to_text(program) if path.suffix in TEXT_ENDINGS else to_json_text(program)).encode()
     if len(content) > MAX_BYTES:
         raise NramError(f"{path} would have {len(content) >> 20} MiB, and only {MAX_BYTES >> 20} can be read again")
-    write_atomically(path, content)
+    return content
 
 
 def read_program(path: str | Path) -> Program:

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from nram.files import write_atomically
+from nram.files import write_result
 from nram.pictures.curves import HARD, SOFT
 from nram.reproduction.examining import Examined
 from nram.reproduction.report import Reproduction
@@ -23,7 +23,7 @@ def draw_generalisation(table: Reproduction, path: Path) -> None:
     content = io.BytesIO()
     with matplotlib.rc_context({"svg.hashsalt": "nram reproduce", "svg.fonttype": "none"}):
         generalisation(table).savefig(content, format="svg", metadata={"Date": None})
-    write_atomically(path, content.getvalue())
+    write_result(path, content.getvalue())
 
 
 def generalisation(table: Reproduction) -> Figure:

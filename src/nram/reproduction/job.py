@@ -12,7 +12,7 @@ from pathlib import Path
 
 from nram.errors import UsageError
 from nram.extensions import known_task
-from nram.files import write_atomically
+from nram.files import check_destination, write_result
 from nram.programs.ir import Origin
 from nram.reproduction.examining import Plan, Progress, examine_all
 from nram.reproduction.models import Model, run_model, zoo_models
@@ -57,8 +57,24 @@ class ReproductionJob:
     def _run_folder(self, task: str) -> Path:
         return self.out / "runs" / f"{task}-{self.plan.seed}"
 
+    def _prepare_folder(self) -> None:
+        """Make the folder, and refuse it before long work if it cannot be written to."""
+        try:
+            self.out.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError):
+            raise UsageError(f"{self.out} is a file or lies below one: choose another --out") from None
+        except OSError as error:
+            raise UsageError(f"cannot make the folder {self.out}: {error.strerror}; choose another --out") from None
+        for file in self._files:
+            check_destination(file)
+
+    @property
+    def _files(self) -> list[Path]:
+        return [self.out / name for name in ("table.md", "table.json", "generalisation.svg")]
+
     def run_training(self, callbacks: TrainingCallbacks, stopping: Callable[[], bool]) -> None:
         """Train each task of `train` by its recipe, or continue its run."""
+        self._prepare_folder()
         for name in dict.fromkeys(self.train):
             config = load_config(name, seed=self.plan.seed)
             words = ["train", name, "--seed", str(self.plan.seed)]
@@ -67,10 +83,7 @@ class ReproductionJob:
 
     def run(self, progress: Progress, on_note: Callable[[str], None]) -> tuple[Reproduction, list[Path]]:
         """Examine every model. Returns the table and the files that it was written to."""
-        try:
-            self.out.mkdir(parents=True, exist_ok=True)
-        except (FileExistsError, NotADirectoryError):
-            raise UsageError(f"{self.out} is a file or lies below one: choose another --out") from None
+        self._prepare_folder()
         prepare_devices(self.device)
         models = [(task, self._models(task, on_note)) for task in self._chosen()]
         table = Reproduction(self.plan, tuple(examine_all(models, self.plan, progress)), self.origins)
@@ -86,8 +99,8 @@ class ReproductionJob:
     def _write(self, table: Reproduction) -> list[Path]:
         from nram.reproduction.figure import draw_generalisation  # matplotlib
 
-        files = [self.out / name for name in ("table.md", "table.json", "generalisation.svg")]
-        write_atomically(files[0], to_markdown(table, files[2].name).encode())
-        write_atomically(files[1], (json.dumps(to_json(table), indent=2) + "\n").encode())
+        files = self._files
+        write_result(files[0], to_markdown(table, files[2].name).encode())
+        write_result(files[1], (json.dumps(to_json(table), indent=2) + "\n").encode())
         draw_generalisation(table, files[2])
         return files

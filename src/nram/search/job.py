@@ -5,15 +5,17 @@ The command line, `nram.find_program` and `nram learn` call it.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
-from nram.errors import UsageError
+from nram.errors import NramError, UsageError
 from nram.extensions import find_module, get_module, get_task, is_task_file, select_modules, task_names
+from nram.files import check_destination, locked, remove_leftovers
 from nram.limits import wrong_cells
 from nram.modules import MODULE_NAMES, Module
 from nram.programs.card import card
@@ -146,14 +148,22 @@ class SearchJob:
             words=["search", named or name, "--seed", str(seed), *space.words, *words],
         )
 
-    def saved_beside(self, out: Path, resume: bool) -> SearchJob:
-        """The same job, whose state is kept beside the program `out`. With `resume`, a saved search is continued."""
+    @contextlib.contextmanager
+    def saved_beside(self, out: Path, resume: bool) -> Iterator[SearchJob]:
+        """The same job, whose state is kept beside the program `out`. With `resume`, a saved search is continued.
+
+        The lock is held until the end, so that no other process searches for the same file.
+        """
+        check_destination(out)
         saved = out.with_name(out.name + ".search")
-        if not out.parent.is_dir():
-            raise UsageError(f"there is no folder {out.parent} for {out.name}: make it, or choose another --out")
-        if saved.exists() and not resume:
-            raise UsageError(f"{saved} holds a search already: go on with it by --resume, or choose another --out")
-        return replace(self, saved=saved)
+        check_destination(saved)
+        busy = f"another process is searching for {out}: wait for it, stop it, or choose another --out"
+        with locked(out.with_name(f".{out.name}.lock"), busy):
+            if saved.exists() and not resume:
+                raise UsageError(f"{saved} holds a search already: go on with it by --resume, or choose another --out")
+            remove_leftovers(out)
+            remove_leftovers(saved)
+            yield replace(self, saved=saved)
 
     def run(
         self,
@@ -164,17 +174,30 @@ class SearchJob:
         callbacks: SearchCallbacks = SILENT,
         stopping: Callable[[], bool] = lambda: False,
     ) -> Outcome:
-        """Search for at most `budget` seconds, from the saved state if there is one. Programs have their card."""
+        """Search for at most `budget` seconds, from the saved state if there is one. Programs have their card.
+
+        The saved state stays until the caller has saved the program and calls `remove_state`. If the state cannot be
+        saved, the search goes on: it may find a program all the same.
+        """
         # Not at the top: it imports Numba, which takes a second. A refusal should come at once.
         from nram.search.engine import Search
 
         fingerprint = None if self.start is None else self.start.fingerprint
         question = Question(self.source, self.seed, self.structures, fingerprint, self.digest)
         saved = self.saved
+        failed = False
 
         def save(state: SearchState) -> None:
-            if saved is not None:
+            nonlocal failed
+            if saved is None:
+                return
+            try:
                 save_state(saved, question, state)
+                failed = False
+            except NramError as error:
+                if not failed:
+                    callbacks.note(f"{error}; the search goes on without saving")
+                failed = True
 
         search = Search(
             self.pool,
@@ -190,11 +213,15 @@ class SearchJob:
         outcome = search.run(callbacks, save, stopping)
         if outcome.program is None:
             save(outcome.resumable)  # not the last state: a round that was cut short is searched again
-        elif saved is not None:
-            saved.unlink(missing_ok=True)
         return replace(
             outcome, program=self._with_card(outcome.program, outcome), best=self._with_card(outcome.best, outcome)
         )
+
+    def remove_state(self) -> None:
+        """Remove the saved state: the program that was found is saved."""
+        if self.saved is not None:
+            with contextlib.suppress(OSError):
+                self.saved.unlink()
 
     def failures(self, program: Program, state: SearchState) -> list[tuple[Instance, Result]]:
         """The instances, counterexamples included, that a program gets wrong or does not halt on, with its results."""

@@ -20,7 +20,7 @@ from typing import Any, Literal, get_args
 from llvmlite import ir
 
 from nram.errors import NramError, UsageError
-from nram.files import write_atomically
+from nram.files import check_destination, write_result
 from nram.llvm import I1, I32, I64, POINTER, optimised, parsed, target_machine
 from nram.programs.ir import Program
 from nram.programs.memory import LARGEST_SIZE, LEAST_SIZE
@@ -56,11 +56,11 @@ def compile_program(
     symbol = symbol_for(program, name)
     form = form or _form_of(out)
     out = out or Path(symbol + ENDINGS[form])
-    if out.is_dir():
-        raise UsageError(f"{out} is a folder: name a file in it")
+    check_destination(out)
     header = out.with_suffix(".h")
     if header == out:
         raise UsageError(f"{out} would be overwritten by the header: use a name that ends in {ENDINGS[form]}")
+    check_destination(header)
     match form:
         case "object":
             content = object_code({symbol: program})
@@ -70,8 +70,8 @@ def compile_program(
             content = to_c(program, symbol).encode()
         case "llvm":
             content = str(parsed(build_module({symbol: program}), target_machine(host=False))).encode()
-    write_atomically(out, content)
-    write_atomically(header, to_header(program, symbol).encode())
+    write_result(out, content)
+    write_result(header, to_header(program, symbol).encode())
     return Files(form, symbol, out, header)
 
 
