@@ -161,24 +161,24 @@ def settings_parts() -> Iterator[str]:
         rows = []
         for part, type_, meaning in fields(source):
             name, _, default = part.strip("`").partition(" = ")
-            type_ = type_.strip("`")
-            nested = type_.endswith(("Config", "Config, ...]"))
-            if name in _field_names(kind) and name != "task" and not nested:
-                choices = ", ".join(f"`{choice}`" for choice in _choices(kind, name))
-                parts = [f"one of {choices}"] * bool(choices) + [meaning.strip()]
+            if name in _field_names(kind) and name != "task" and "Config" not in type_:
                 shown = f"`{_value(kind, name, default)}`" if default else "required"
-                rows.append((f"`{prefix}{name}`", shown, ": ".join(filter(None, parts))))
-        yield table(("setting", "default", "meaning"), rows)
+                rows.append((f"`{prefix}{name}`", shown, _allowed(kind, name), meaning.strip()))
+        yield table(("setting", "default", "allowed", "meaning"), rows)
 
 
 def _field_names(kind: type) -> set[str]:
     return set(kind.__dataclass_fields__)  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def _choices(kind: type, name: str) -> tuple[str, ...]:
-    """The values of a setting that has only a few."""
-    type_ = get_type_hints(kind)[name]
-    return get_args(type_) if get_origin(type_) is Literal else ()
+def _allowed(kind: type, name: str) -> str:
+    """The values of a setting that has only a few, or its limits."""
+    type_ = get_type_hints(kind, include_extras=True)[name]
+    if get_origin(type_) is Literal:
+        return ", ".join(f"`{choice}`" for choice in get_args(type_))
+    parts = (type_, *get_args(type_))  # the limits stand in the type, or in that of `X | None`
+    span = next((str(limits) for part in parts for limits in getattr(part, "__metadata__", ())), "")
+    return f"{span} names" if name == "modules" else span
 
 
 def _value(kind: type, name: str, default: str) -> str:

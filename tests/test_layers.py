@@ -20,30 +20,31 @@ LAYERS = {
     "limits": "",
     "kinds": "",
     "files": "errors",
+    "records": "errors",
     "cache": "errors files",
     "runtime": "errors lazy cache",
     "llvm": "cache",
     "module_tables": "errors lazy",
     "modules": "errors algebra module_tables",
-    "tasks": "errors lazy deprecated limits",
+    "tasks": "errors lazy deprecated limits files",
     "extensions": "errors limits module_tables modules tasks",
     # Left of the program: JAX and distributions.
     "machine": "errors kinds module_tables modules",
     "machine.kernels": "errors algebra kinds runtime llvm modules machine",
-    "training": "errors limits kinds files runtime modules tasks extensions machine machine.kernels",
+    "training": "errors limits kinds files records runtime modules tasks extensions machine machine.kernels",
     # Right of it: integers. Nothing here knows a network.
-    "programs": "errors limits files runtime modules tasks extensions",
+    "programs": "errors limits files records runtime modules tasks extensions",
     "programs.native": "errors files llvm modules programs",
     "programs.simplify": "errors modules tasks programs",
     "pictures": "errors limits files modules tasks programs",
     "programs.verify": "errors limits tasks programs pictures",
-    "search": "errors limits files cache runtime llvm module_tables modules tasks extensions programs programs.native "
-    "programs.simplify",
+    "search": "errors limits files records cache runtime llvm module_tables modules tasks extensions programs "
+    "programs.native programs.simplify",
     # The bridge, and what uses both sides.
     "programs.extract": "errors limits runtime tasks extensions machine training programs programs.simplify",
     "pictures.soft_traces": "errors machine tasks pictures",
-    "learning": "errors deprecated limits files runtime tasks extensions training programs programs.simplify pictures "
-    "search programs.extract",
+    "learning": "errors deprecated limits files records runtime tasks extensions training programs programs.simplify "
+    "pictures search programs.extract",
     "reproduction": "errors limits files runtime tasks extensions machine training programs pictures programs.extract",
     "bench": "errors limits kinds files runtime tasks extensions machine.kernels training programs programs.native "
     "programs.simplify search",

@@ -1,8 +1,10 @@
-"""The kinds of errors. The exit status of the command line tells them apart."""
+"""The kinds of errors. The exit status of the command line tells them apart. How messages show values."""
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Sequence
+from typing import Any
 
 
 class NramError(Exception):
@@ -28,3 +30,16 @@ class UntrustedFile(UsageError):
         self.reason = f"{where} names the Python {which} {paths}, and you have not: {were} not executed"
         loads = " and ".join(f"nram.get_{what}({path!r})" for what, path in self.files)
         super().__init__(f"{self.reason}. If you trust this code, call {loads} first, or pass trust=True")
+
+
+def shown(value: Any) -> str:
+    """Any value as text that is short enough for a message."""
+    try:
+        return _SHORT.repr(value)
+    except (ValueError, RecursionError):  # an integer of thousands of digits: Python refuses to print it
+        return f"a huge {type(value).__name__}"
+
+
+_SHORT = reprlib.Repr()
+_SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother, _SHORT.maxlong = 2, 40, 60, 40
+_SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = 4

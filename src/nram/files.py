@@ -259,15 +259,15 @@ def _parsed(parse: Callable[[str], Any], path: Path, most: int, what: str) -> An
         raise NramError(f"{path} cannot be read: {error}") from None
 
 
-def parse_json(text: str, most_depth: int = MOST_DEPTH) -> Any:
+def parse_json(text: str, most_depth: int = MOST_DEPTH, *, infinite: bool = False) -> Any:
     """The value of a JSON text. A ValueError says what is wrong with it.
 
     Python's reader alone would accept repeated keys, NaN, numbers that overflow to infinity and half characters.
+    With `infinite`, NaN and Infinity are read as Python writes them, which is not JSON.
     """
     with _clear_errors("JSON"):
-        value = json.loads(
-            text, object_pairs_hook=_without_doubles, parse_float=_finite, parse_constant=_not_a_json_number
-        )
+        constant = float if infinite else _not_a_json_number
+        value = json.loads(text, object_pairs_hook=_without_doubles, parse_float=_finite, parse_constant=constant)
     _check_depth(value, most_depth)
     if _SURROGATE.search(text):
         try:

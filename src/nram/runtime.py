@@ -81,10 +81,13 @@ def device_name(devices: list[Device]) -> str:
 
 
 def available_bytes(device: Device) -> int | None:
-    """The memory that a program may take; None if it is not known."""
+    """The memory of a device that a program may take; None if it is not known."""
     stats = device.memory_stats() if device.platform != "cpu" else None
-    if stats:
-        return stats.get("bytes_limit")
+    return stats.get("bytes_limit") if stats else free_memory()
+
+
+def free_memory() -> int | None:
+    """The bytes of the computer's memory that this process may still take; None if that is not known."""
     found = []
     with contextlib.suppress(OSError):
         words = next(line for line in Path("/proc/meminfo").read_text().splitlines() if "MemAvailable:" in line)

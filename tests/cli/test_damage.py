@@ -118,7 +118,7 @@ def test_a_configuration_that_cannot_be_read_names_file_and_setting(refused, cop
     outcome = refused()
     assert outcome.status == 1
     assert f"{copy / 'run.json'}" in outcome.err
-    assert "unknown setting 'batsh': did you mean batch?" in outcome.err
+    assert "batsh is unknown: did you mean batch?" in outcome.err
 
 
 def test_a_missing_run_json_is_named(refused, copy):

@@ -215,8 +215,9 @@ def test_a_finished_run_that_lost_its_result_finds_it_again(left_alone, tmp_path
 
 def test_a_checkpoint_of_version_0_1_is_read():
     state = {"stage": 1, "step": 25, "done": False, "seconds": 1.5, "rows": 3, "hard": 0.25, "perfect": 0}
-    assert trainer._State.from_dict(state).solved_hard == 0.25
-    assert trainer._State.from_dict(asdict(trainer._State(solved_hard=0.5))) == trainer._State(solved_hard=0.5)
+    assert trainer._described_state(Path("file"), {"state": state}).solved_hard == 0.25
+    new = trainer._State(solved_hard=0.5)
+    assert trainer._described_state(Path("file"), {"state": asdict(new)}) == new
 
 
 def test_a_checkpoint_of_another_configuration_is_not_gone_on_with(tmp_path):

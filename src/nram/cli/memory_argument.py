@@ -10,8 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nram.errors import UsageError
-from nram.programs.ir import shown
+from nram.errors import UsageError, shown
 from nram.programs.memory import check_lists
 
 HELP = (

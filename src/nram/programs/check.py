@@ -11,9 +11,10 @@ from functools import cache
 from types import UnionType
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
+from nram.errors import shown
 from nram.extensions import find_module
 from nram.programs import ir
-from nram.programs.ir import Conditions, Constant, Evidence, Flags, Output, Program, Register, Row, Value, shown
+from nram.programs.ir import Conditions, Constant, Evidence, Flags, Output, Program, Register, Row, Value
 
 MAX_ENTRIES = 1000  # of 'made' and of 'verified'
 MAX_LIMITS = 20

@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from nram.errors import UsageError
+from nram.errors import UsageError, shown
 from nram.programs.interpret import interpret
-from nram.programs.ir import Program, shown
+from nram.programs.ir import Program
 from nram.programs.memory import default_max_steps, prepare_memory
 
 ENGINES = ("auto", "native", "python")

@@ -9,12 +9,12 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, NamedTuple
 
-from nram.errors import NramError, UsageError
+from nram.errors import NramError, UsageError, shown
 from nram.files import write_atomically, write_result
 from nram.limits import StepLimit
 from nram.programs import ir
 from nram.programs.check import Enough, Reader
-from nram.programs.ir import Constant, Evidence, Operation, Output, Program, ProgramError, Register, Row, Value, shown
+from nram.programs.ir import Constant, Evidence, Operation, Output, Program, ProgramError, Register, Row, Value
 from nram.programs.text import from_text, is_text_form, to_text, value_to_text
 
 VERSION = 1

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import reprlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -292,19 +291,6 @@ def is_name(text: str) -> bool:
 def is_plain(text: str) -> bool:
     """Whether a text is one line of visible characters without spaces around it, so that the text form keeps it."""
     return 0 < len(text) <= 1000 and text.isprintable() and text == text.strip()
-
-
-def shown(value: Any) -> str:
-    """Any value as text that is short enough for a message."""
-    try:
-        return _SHORT.repr(value)
-    except (ValueError, RecursionError):  # an integer of thousands of digits: Python refuses to print it
-        return f"a huge {type(value).__name__}"
-
-
-_SHORT = reprlib.Repr()
-_SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother, _SHORT.maxlong = 2, 40, 60, 40
-_SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = 4
 
 
 def _visible(text: str) -> str:

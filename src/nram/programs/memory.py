@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from nram.errors import UsageError
-from nram.programs.ir import shown
+from nram.errors import UsageError, shown
 
 LEAST_SIZE = 3  # so that 0, 1 and 2 exist
 LARGEST_SIZE = 2**31 - 1  # addresses are 32-bit integers

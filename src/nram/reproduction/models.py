@@ -83,12 +83,11 @@ def run_model(task: Task, folder: RunFolder, on_note: Callable[[str], None] = la
         program = extract_run(folder, 0, "every-input", on_note).program
     except NramError as error:
         missing = str(error)
-    arguments: list[str] = folder.record.get("arguments", [])
     return Model(
         task=task,
         origin="trained",
         source=str(folder.path),
-        made=shlex.join(["nram", *arguments]),
+        made=shlex.join(["nram", *folder.record.arguments]),
         trained_up_to=folder.config.trained_up_to,
         limit=task.step_limit,
         network=Network(folder.config, controller),

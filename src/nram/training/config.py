@@ -1,26 +1,43 @@
 """The configuration of a training run: frozen dataclasses. `settings.py` fills them."""
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from math import inf
-from typing import Any
+from typing import Annotated, Any
 
 from nram.errors import UsageError
 from nram.extensions import is_file_name, known_task, select_modules
 from nram.kinds import ControllerKind, LossKind
 from nram.modules import MODULE_NAMES
+from nram.records import Span
 from nram.training.ranges import Range
+
+# The limits of single settings stand beside them. They are far beyond anything useful, and low enough that nothing
+# overflows: all steps of a run together are counted in 32 bits.
+Members = Annotated[int, Span(1, 65_536)]
+Steps = Annotated[int, Span(0, 10**8)]
+MOST_COMPLEXITY = 10_000
+Complexity = Annotated[int, Span(1, MOST_COMPLEXITY)]
+MOST_LOOP = 10**6  # time steps of an episode
+TimeSteps = Annotated[int, Span(0, MOST_LOOP)]
+Share = Annotated[float, Span(0, 1)]
+Factor = Annotated[float, Span(1, 1000)]
+Weight = Annotated[float, Span(1e-6, 1e6)]
+
+MOST_OPERATIONS = 512  # modules of a circuit, repeats included
+MOST_VALIDATION_CELLS = 20_000_000  # the validation set is a constant of compiled code
+EXAMINED = 4  # members examined for perfection, at a check of the last stage and at the end
 
 
 @dataclass(frozen=True)
 class MachineConfig:
     """The structure of the machine: shared by all members of a population."""
 
-    registers: int = 4  # R; the controller sees of each whether it is 0
-    repeats: int = 1  # how often the module sequence is repeated
-    modules: tuple[str, ...] = MODULE_NAMES  # names, or files of user-defined modules, in the order of the circuit
+    registers: Annotated[int, Span(1, 64)] = 4  # R; the controller sees of each whether it is 0
+    repeats: Annotated[int, Span(1, 64)] = 1  # how often the module sequence is repeated
+    modules: Annotated[tuple[str, ...], Span(1, 256)] = MODULE_NAMES  # names, or files, in the order of the circuit
     controller: ControllerKind = "mlp"  # what chooses the circuits
-    hidden: int = 32  # width of every layer of the controller
-    states: int = 4  # of the automaton controller
+    hidden: Annotated[int, Span(1, 4096)] = 32  # width of every layer of the controller
+    states: Annotated[int, Span(1, 1024)] = 4  # of the automaton controller
     renormalise: bool = True  # the paper's renormalising layer
 
 
@@ -47,36 +64,36 @@ class CurriculumConfig:
     """The paper's appendix: a level D per member, raised when the error falls below a threshold."""
 
     enabled: bool = True  # off: complexities uniform over the whole range
-    start: int = 1  # the first level (at least the task's smallest complexity)
-    threshold: float = 0.1  # share of wrong examples, a moving average, under which D is raised
-    interval: int = 20  # at least so many steps between two raises
+    start: Annotated[int, Span(0, MOST_COMPLEXITY)] = 1  # the first level (at least the task's smallest complexity)
+    threshold: Share = 0.1  # share of wrong examples, a moving average, under which D is raised
+    interval: Steps = 20  # at least so many steps between two raises
 
 
 @dataclass(frozen=True)
 class CullConfig:
     """Selection within a stage: at every check the worst members are replaced by mutated clones of the best."""
 
-    share: float = 0.0  # of the members that are replaced; 0: no culling
-    redraw: float = 1.0  # wires of a clone that are drawn again, on average
-    soften: float = 0.0  # up to this share of a clone's wires become undecided; their first choice stays first
-    exponent: float = 4.0  # the larger, the better a member must fit before its discrete form counts
+    share: Annotated[float, Span(0, 0.5)] = 0.0  # of the members that are replaced; 0: no culling
+    redraw: Annotated[float, Span(0, 1e6)] = 1.0  # wires of a clone that are drawn again, on average
+    soften: Share = 0.0  # up to this share of a clone's wires become undecided; their first choice stays first
+    exponent: Factor = 4.0  # the larger, the better a member must fit before its discrete form counts
     lexicase: bool = False  # single examples in random order decide, not the mean error
-    islands: int = 1  # groups of members that are culled and cloned separately
-    patience: int = 0  # checks without progress after which an island restarts; 0: never
+    islands: Members = 1  # groups of members that are culled and cloned separately
+    patience: Steps = 0  # checks without progress after which an island restarts; 0: never
 
 
 @dataclass(frozen=True)
 class StageConfig:
     """One stage: a size of problem, a population, a number of steps."""
 
-    max_complexity: int  # the largest n of its examples, and of the curriculum
-    steps: int  # of training, a batch each
-    population: int  # members trained side by side
-    extra_memory: int = 0  # cells beyond the least that max_complexity needs
-    step_slack: int = 8  # up to so many steps are added to T(n), at random, so that halting is learned
+    max_complexity: Complexity  # the largest n of its examples, and of the curriculum
+    steps: Annotated[int, Span(1, 10**8)]  # of training, a batch each
+    population: Members  # members trained side by side
+    extra_memory: Annotated[int, Span(0, 10_000)] = 0  # cells beyond the least that max_complexity needs
+    step_slack: TimeSteps = 8  # up to so many steps are added to T(n), at random, so that halting is learned
     straight_through: bool = False  # discrete wires in the forward pass, soft ones in the backward pass
-    keep: int | None = None  # members of the stage before that are cloned; None: a quarter of the population
-    stop_at: int = 0  # end the stage once so many members are perfect on the validation set; 0: never
+    keep: Members | None = None  # members of the stage before that are cloned; None: a quarter of the population
+    stop_at: Steps = 0  # end the stage once so many members are perfect on the validation set; 0: never
     cull: CullConfig = CullConfig()  # selection within the stage
 
     @property
@@ -89,20 +106,20 @@ class TrainConfig:
     """Everything that determines a run's result, but for the machine it runs on."""
 
     task: str  # its name, or the whole path of its file
-    seed: int = 0  # of everything that is drawn
-    batch: int = 32  # examples of a training step
+    seed: Annotated[int, Span(0, 2**32 - 1)] = 0  # of everything that is drawn
+    batch: Annotated[int, Span(1, 65536)] = 32  # examples of a training step
     loss: LossKind = "expected"  # the paper's loss, or the one of its footnote
-    scored_weight: float = 1.0  # weight of the cells to be modified against the other output cells
-    epsilon: float = 1e-6  # inside every logarithm
-    steps_per_item: int | None = None  # T(n) = steps_per_item * n + steps_constant; None: the task's own
-    steps_constant: int | None = None  # as above
-    check_every: int = 100  # steps between two looks at the validation set
-    validation: int = 192  # validation instances
-    jitter: float = 1.5  # clones' hyperparameters are multiplied by up to this factor, or divided by it
+    scored_weight: Weight = 1.0  # weight of the cells to be modified against the other output cells
+    epsilon: Annotated[float, Span(1e-30, 1)] = 1e-6  # inside every logarithm
+    steps_per_item: TimeSteps | None = None  # T(n) = steps_per_item * n + steps_constant; None: the task's own
+    steps_constant: Annotated[int | None, Span(-MOST_LOOP, MOST_LOOP)] = None  # as above
+    check_every: Annotated[int, Span(1, 10**8)] = 100  # steps between two looks at the validation set
+    validation: Annotated[int, Span(8, 100_000)] = 192  # validation instances
+    jitter: Factor = 1.5  # clones' hyperparameters are multiplied by up to this factor, or divided by it
     machine: MachineConfig = MachineConfig()  # shared by all members
     hyper: HyperConfig = HyperConfig()  # drawn by every member
     curriculum: CurriculumConfig = CurriculumConfig()  # from small problems to large ones
-    stages: tuple[StageConfig, ...] = field(default=(StageConfig(3, 1000, 32),))  # one after another
+    stages: Annotated[tuple[StageConfig, ...], Span(1, 20)] = (StageConfig(3, 1000, 32),)  # one after another
 
     @property
     def task_name(self) -> str:
@@ -133,28 +150,22 @@ class TrainConfig:
         return self.step_limit(stage.max_complexity) + stage.step_slack
 
 
-EXAMINED = 4  # members examined for perfection, at a check of the last stage and at the end
-
-
 def problems_of(config: TrainConfig) -> list[str]:
-    """Settings that are well formed but cannot work, a line each."""
+    """Settings that are each within their limits but cannot work together or with the task, a line each."""
     task, machine = known_task(config.task), config.machine
-    problems = [*_too_small("machine.", machine, registers=1, hidden=1, states=1)]
+    problems = []
     try:
         select_modules(machine.modules, machine.repeats)
     except UsageError as error:
         problems.append(f"machine: {error}")
-    problems += _too_small("", config, batch=1, check_every=1, validation=8, jitter=1)
+    operations = len(machine.modules) * machine.repeats
     checks = {
-        f"seed is {config.seed}: it must lie between 0 and {2**32 - 1}": 0 <= config.seed < 2**32,
-        f"epsilon is {config.epsilon}: it must be positive": config.epsilon > 0,
-        f"scored_weight is {config.scored_weight}: it must be positive": config.scored_weight > 0,
+        f"machine.repeats is {machine.repeats}: with {len(machine.modules)} modules a circuit has {operations} "
+        f"operations, and the most is {MOST_OPERATIONS}": operations <= MOST_OPERATIONS,
         "curriculum.threshold must lie between 0 and 1": 0 < config.curriculum.threshold < 1,
-        "curriculum.interval must not be negative": config.curriculum.interval >= 0,
         "hyper.entropy_half_life must be positive": min(config.hyper.entropy_half_life.values) > 0,
-        "at least one stage is needed": len(config.stages) > 0,
         "the last stage is straight_through, which leaves wires undecided: add a soft stage, which decides them":
-            not config.stages or not config.stages[-1].straight_through,
+            not config.stages[-1].straight_through,
         "steps_constant leaves no step at the smallest complexity": config.step_limit(task.min_complexity) >= 1,
     }  # fmt: skip
     for name, values in ((field_.name, getattr(config.hyper, field_.name).values) for field_ in fields(HyperConfig)):
@@ -168,39 +179,31 @@ def problems_of(config: TrainConfig) -> list[str]:
 
 def _stage_problems(config: TrainConfig, stage: StageConfig, where: str, last: bool) -> list[str]:
     task, cull = known_task(config.task), stage.cull
-    island = stage.population // max(cull.islands, 1)
+    if stage.max_complexity < task.min_complexity:
+        return [f"{where}.max_complexity is {stage.max_complexity}: {task.name} starts at {task.min_complexity}"]
+    island = stage.population // cull.islands
+    # Validation goes up to twice the complexity and, for every second instance, twice the task's step limit.
+    longest = max(config.loop_steps(stage), task.step_limit.longest(2 * stage.max_complexity))
+    cells = config.validation * task.least_memory(2 * stage.max_complexity)
     checks = {
-        f"{where}.max_complexity is {stage.max_complexity}: {task.name} starts at {task.min_complexity}":
-            stage.max_complexity >= task.min_complexity,
+        f"{where}.max_complexity is {stage.max_complexity}: an episode would have {longest} steps, and the most is "
+        f"{MOST_LOOP}": longest <= MOST_LOOP,
+        f"validation is {config.validation}: instances of complexity {2 * stage.max_complexity} have {cells} cells, "
+        f"and the most is {MOST_VALIDATION_CELLS}": cells <= MOST_VALIDATION_CELLS,
         f"{where}.straight_through: the automaton's states are soft; choose another controller":
             not stage.straight_through or config.machine.controller != "automaton",
         f"{where}.straight_through: a discrete machine stops once, so there is no average; set loss=expected":
             not stage.straight_through or config.loss == "expected",
         f"{where}.stop_at is {stage.stop_at}: only {EXAMINED} members are examined in the last stage":
             not last or stage.stop_at <= EXAMINED,
-        f"{where}.keep is {stage.keep}: at least 1 is needed": stage.kept >= 1,
-        f"{where}.cull.share is {cull.share}: it must lie between 0 and 0.5": 0 <= cull.share <= 0.5,
         f"{where}.cull.share is {cull.share}: of an island of {island} that is less than one member":
-            not 0 < cull.share <= 0.5 or cull.share * island >= 1,
-        f"{where}.cull.redraw is {cull.redraw}: it must be finite and not negative": 0 <= cull.redraw < inf,
-        f"{where}.cull.soften is {cull.soften}: it must lie between 0 and 1": 0 <= cull.soften <= 1,
-        f"{where}.cull.exponent is {cull.exponent}: it must be finite and above 1": 1 < cull.exponent < inf,
+            cull.share == 0 or cull.share * island >= 1,
+        f"{where}.cull.exponent is {cull.exponent}: it must be above 1": cull.exponent > 1,
         f"{where}.cull.lexicase is true but nothing is culled: set {where}.cull.share, for example to 0.25":
             not cull.lexicase or cull.share > 0,
         f"{where}.cull.patience is {cull.patience}: a single island never restarts; set more islands, or patience 0":
             cull.patience == 0 or cull.islands > 1,
         f"{where}.cull.islands is {cull.islands}: it must divide the population of {stage.population}":
-            cull.islands >= 1 and stage.population % max(cull.islands, 1) == 0,
+            stage.population % cull.islands == 0,
     }  # fmt: skip
-    return [
-        *_too_small(f"{where}.", stage, steps=1, population=1, stop_at=0, step_slack=0, extra_memory=0),
-        *_too_small(f"{where}.cull.", cull, patience=0),
-        *(message for message, fine in checks.items() if not fine),
-    ]
-
-
-def _too_small(where: str, settings: Any, **least: float) -> list[str]:
-    """A line for each of these settings that lies below its least value."""
-    needed = {bound: f"at least {bound} is needed" if bound else "it must not be negative" for bound in least.values()}
-    found = ((name, getattr(settings, name), bound) for name, bound in least.items())
-    return [f"{where}{name} is {value}: {needed[bound]}" for name, value, bound in found if value < bound]
+    return [message for message, fine in checks.items() if not fine]

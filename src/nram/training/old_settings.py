@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from nram.errors import UsageError
+from nram.errors import UsageError, shown
 
 RENAMED = {
     "hard": "straight_through",
@@ -20,9 +20,9 @@ REMOVED = ("sharing", "extra_steps")
 """Settings of a stage in 0.1 that no longer exist. They were 0 in every recipe."""
 
 
-def converted(settings: dict[str, Any]) -> dict[str, Any]:
+def converted(settings: Any) -> Any:
     """The settings with today's names. Others, right or wrong, are left as they are."""
-    stages = settings.get("stages")
+    stages = settings.get("stages") if isinstance(settings, dict) else None
     if not isinstance(stages, list):
         return settings
     return {**settings, "stages": [_converted_stage(stage, index) for index, stage in enumerate(stages)]}
@@ -35,12 +35,13 @@ def _converted_stage(stage: Any, index: int) -> Any:
     for name, value in stage.items():
         if name in REMOVED:
             if value:
-                raise UsageError(
-                    f"stages.{index}.{name} is {value}, but this setting no longer exists: remove it, or use nram 0.1"
-                )
+                what = f"stages.{index}.{name} is {shown(value)}"
+                raise UsageError(f"{what}, but this setting no longer exists: remove it, or use nram 0.1")
         elif name in RENAMED and not isinstance(value, dict):
             table, _, inner = RENAMED[name].rpartition(".")
-            (new.setdefault(table, {}) if table else new)[inner] = value
+            target = new.setdefault(table, {}) if table else new
+            if isinstance(target, dict):  # otherwise it is named with the other problems
+                target[inner] = value
         else:
             new[name] = value
     return new

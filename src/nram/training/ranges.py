@@ -8,6 +8,10 @@ import math
 import random
 from dataclasses import dataclass
 
+from nram.errors import shown
+
+MOST_TEXT = 1000  # characters
+
 
 @dataclass(frozen=True)
 class Range:
@@ -22,6 +26,8 @@ class Range:
             return text
         if not isinstance(text, str):
             return cls((_number(text),))
+        if len(text) > MOST_TEXT:
+            raise ValueError(f"{shown(text)} is longer than {MOST_TEXT} characters")
         if ".." in text:
             low, high = (_number(part) for part in text.split("..", 1))
             if not 0 <= low < high < math.inf:
@@ -60,9 +66,9 @@ def _words(value: float) -> str:
 
 def _number(text: str | float) -> float:
     try:
-        value = float(text)
-    except (TypeError, ValueError):
-        raise ValueError(f"'{text}' is not a number, a range like 2e-3..2e-2 or a choice like 1|10|inf") from None
+        value = math.nan if isinstance(text, bool) else float(text)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{shown(text)} is not a number, a range like 2e-3..2e-2 or a choice like 1|10|inf") from None
     if math.isnan(value) or value < 0:
-        raise ValueError(f"'{text}' is negative or not a number")
+        raise ValueError(f"{shown(text)} is negative or not a number")
     return value

@@ -10,13 +10,26 @@ result.json              how the run ended; it exists only if the run is finishe
 import contextlib
 import json
 import os
+import re
 import shlex
 import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from nram.errors import NramError, UntrustedFile, UsageError
-from nram.files import is_leftover, locked, remove_leftovers, write_atomically
+from nram.errors import NramError, UntrustedFile, UsageError, shown
+from nram.files import (
+    is_leftover,
+    locked,
+    parse_json,
+    read_bounded,
+    read_json,
+    read_text,
+    remove_leftovers,
+    write_atomically,
+)
+from nram.records import Tolerant, read_record
 from nram.runtime import versions
 from nram.training.checkpoint import load_arrays, read_description, save_arrays
 from nram.training.config import TrainConfig
@@ -28,6 +41,51 @@ if TYPE_CHECKING:
 FORMAT = 2
 LOCK = ".lock"
 READABLE = (1, 2)  # format 1 has the settings of nram 0.1, which are converted
+MOST_BYTES = 1 << 24  # of run.json and result.json
+MOST_METRICS_BYTES = 1 << 30  # a line for every few steps
+
+
+@dataclass(frozen=True)
+class RunRecord(Tolerant):
+    """The content of run.json."""
+
+    format: int
+    config: dict[str, Any]
+    """The settings: `RunFolder.config` checks them."""
+    arguments: tuple[str, ...] = ()
+    """The command after `nram`."""
+    versions: dict[str, str] = field(default_factory=dict)
+    device: str = "unknown"
+    created: str = "unknown"
+
+
+@dataclass(frozen=True)
+class _Failure:
+    part: Literal["hard", "far", "soft"]
+    limit: str
+    members: int
+
+
+@dataclass(frozen=True)
+class _Result(Tolerant):
+    """What is used of result.json."""
+
+    perfect_members: int
+    examined_members: int
+    best_validation_exact_hard: float
+    seconds: float
+    failed_examinations: tuple[_Failure, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Metrics(Tolerant):
+    """What is used of a line of metrics.jsonl."""
+
+    stage: int
+    max_complexity: int
+    seconds: float
+    median_error: float
+    best_error: float
 
 
 class RunFolder:
@@ -48,17 +106,13 @@ class RunFolder:
         run.require_new()
         with _refusals(path):
             path.mkdir(parents=True, exist_ok=True)
-        record = {
-            "format": FORMAT,
-            "config": config_to_dict(config),
-            "arguments": arguments,
-            "versions": versions(),
-            "device": device,
-            "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        }
+        # A word of the command may be the name of a file that is not text. The record is.
+        words = tuple(word.encode(errors="replace").decode() for word in arguments)
+        created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        record = RunRecord(FORMAT, config_to_dict(config), words, versions(), device, created)
         with run.locked():
             run.require_new()  # still: another process may have been faster
-            run.write_json("run.json", record)
+            run.write_json("run.json", asdict(record))
         return run
 
     def require_new(self) -> None:
@@ -82,13 +136,7 @@ class RunFolder:
                 raise UsageError(f"{path} is a file: name the folder of a run")
             what = "has no run.json" if path.is_dir() else "does not exist"
             raise UsageError(f"{path} is not a run: it {what}; 'nram train TASK --out {path}' makes one")
-        found = run.record.get("format")
-        if found not in READABLE:
-            maker = run.record.get("versions", {}).get("nram", "unknown")
-            raise UsageError(
-                f"{path} was written in format {found} of the run folder, and this version of nram reads "
-                f"formats {READABLE[0]} to {FORMAT}: use the version that made it ({maker})"
-            )
+        _ = run.record  # what cannot be read is refused now, not later
         return run
 
     @property
@@ -105,17 +153,24 @@ class RunFolder:
     # ---- configuration
 
     @property
-    def record(self) -> dict[str, Any]:
-        record = self._read_json("run.json")
-        if not isinstance(record, dict) or "format" not in record:
-            raise NramError(f"{self.path / 'run.json'} is not the record of a run: restore it from a copy")
-        return record
+    def record(self) -> RunRecord:
+        path = self.path / "run.json"
+        value = self._read_json("run.json")
+        version = value.get("format") if isinstance(value, dict) else None
+        if type(version) is int and version not in READABLE:
+            made = value.get("versions")
+            maker = made.get("nram", "unknown") if isinstance(made, dict) else "unknown"
+            raise UsageError(
+                f"{self.path} was written in format {shown(version)} of the run folder, and this version of nram reads "
+                f"formats {READABLE[0]} to {FORMAT}: use the version that made it ({shown(maker)})"
+            )
+        return read_record(RunRecord, value, str(path), "; restore it from a copy")
 
     @property
     def config(self) -> TrainConfig:
         where = str(self.path / "run.json")
         try:
-            return config_from_dict(self.record.get("config", {}), where, self.trust)
+            return config_from_dict(self.record.config, where, self.trust)
         except UntrustedFile:
             raise
         except UsageError as error:
@@ -128,7 +183,7 @@ class RunFolder:
 
     def differences(self, device: str) -> list[str]:
         """What has changed since the run was started, of everything that its exact result depends on."""
-        before = {**self.record.get("versions", {}), "device": self.record.get("device")}
+        before = {**self.record.versions, "device": self.record.device}
         now = {**versions(), "device": device}
         return [f"{name} was {before.get(name)}, is {now[name]}" for name in now if before.get(name) != now[name]]
 
@@ -154,7 +209,12 @@ class RunFolder:
 
     @property
     def result(self) -> dict[str, Any] | None:
-        return self._read_json("result.json") if (self.path / "result.json").is_file() else None
+        path = self.path / "result.json"
+        if not path.is_file():
+            return None
+        result = self._read_json("result.json")
+        read_record(_Result, result, str(path))
+        return result
 
     def write_result(self, result: dict[str, Any]) -> None:
         self.write_json("result.json", result)
@@ -164,12 +224,23 @@ class RunFolder:
             file.write(json.dumps(row) + "\n")
 
     def read_metrics(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.metrics.read_text().splitlines()] if self.metrics.exists() else []
+        if not self.metrics.exists():
+            return []
+        rows = []
+        lines = read_text(self.metrics, MOST_METRICS_BYTES, "file of metrics").split("\n")[:-1]
+        for number, line in enumerate(lines, 1):
+            where = f"{self.metrics}, line {number},"
+            try:
+                rows.append(parse_json(line, infinite=True))
+            except ValueError as error:
+                raise NramError(f"{where} cannot be read: {error}") from None
+            read_record(_Metrics, rows[-1], where)
+        return rows
 
     def cut_metrics(self, lines: int) -> None:
         """Remove the rows after the first `lines`: the steps after the checkpoint are about to be repeated."""
-        kept = self.metrics.read_bytes().splitlines(keepends=True)[:lines] if self.metrics.exists() else []
-        write_atomically(self.metrics, b"".join(kept))
+        written = read_bounded(self.metrics, MOST_METRICS_BYTES, "file of metrics") if self.metrics.exists() else b""
+        write_atomically(self.metrics, b"".join(written.splitlines(keepends=True)[:lines]))
 
     # ---- members
 
@@ -179,7 +250,8 @@ class RunFolder:
         save_arrays(self.path / "best" / f"{rank}.safetensors", controller, description)
 
     def members(self) -> list[int]:
-        return sorted(int(path.stem) for path in (self.path / "best").glob("*.safetensors"))
+        stems = (path.stem for path in (self.path / "best").glob("*.safetensors"))
+        return sorted(int(stem) for stem in stems if re.fullmatch("[0-9]{1,9}", stem))
 
     def member_file(self, rank: int) -> Path:
         """The file of a member; a refusal if there is no member of this rank."""
@@ -193,7 +265,8 @@ class RunFolder:
         return path
 
     def load_member(self, rank: int) -> tuple["Controller", dict[str, Any]]:
-        return _load_controller(self.member_file(rank), self.config)
+        config = self.config
+        return _load_controller(self.member_file(rank), lambda description: config)
 
     # ---- files
 
@@ -202,31 +275,38 @@ class RunFolder:
 
     def _read_json(self, name: str) -> Any:
         try:
-            return json.loads((self.path / name).read_text())
-        except (OSError, ValueError) as error:
-            raise NramError(f"{self.path / name} cannot be read: {error}") from None
+            return read_json(self.path / name, MOST_BYTES)
+        except UsageError as error:  # the file is damaged, not the user's request
+            raise NramError(str(error)) from None
 
 
 def load_weights(path: Path, trust: bool = False) -> tuple[TrainConfig, "Controller", dict[str, Any]]:
     """Configuration, controller and description of a member's file. Such a file can be read outside its run."""
-    config = read_config(path, trust)
-    return config, *_load_controller(path, config)
+    controller, description = _load_controller(path, lambda description: described_config(path, description, trust))
+    return described_config(path, description, trust), controller, description
 
 
 def read_config(path: Path, trust: bool = False) -> TrainConfig:
     """The configuration that a member's file was trained with."""
+    return described_config(path, read_description(path), trust)
+
+
+def described_config(path: Path, description: dict[str, Any], trust: bool = False) -> TrainConfig:
+    """The configuration in the description of a file of weights."""
     try:
-        return config_from_dict(read_description(path)["config"], str(path), trust)
+        return config_from_dict(description.get("config"), str(path), trust)
     except UntrustedFile:
         raise
-    except (KeyError, UsageError) as error:
+    except UsageError as error:
         raise NramError(f"{path} does not say how it was trained: {error}") from None
 
 
-def _load_controller(path: Path, config: TrainConfig) -> tuple["Controller", dict[str, Any]]:
+def _load_controller(
+    path: Path, config_of: Callable[[dict[str, Any]], TrainConfig]
+) -> tuple["Controller", dict[str, Any]]:
     from nram.training.member import abstract_controller  # JAX
 
-    return load_arrays(path, abstract_controller(config.machine))
+    return load_arrays(path, lambda description: abstract_controller(config_of(description).machine))
 
 
 @contextlib.contextmanager

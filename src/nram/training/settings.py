@@ -7,23 +7,22 @@ A run's configuration is its task's recipe (`nram/recipes/TASK.toml`), then `--c
 import copy
 import dataclasses
 import difflib
-import json
-import tomllib
-import types
 import typing
 import warnings
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from nram.errors import UntrustedFile, UsageError
+from nram.errors import NramError, UntrustedFile, UsageError
 from nram.extensions import get_module, get_task, lasting_name, require_trusted
 from nram.extensions.modules import split_names
+from nram.files import parse_json, parse_toml, read_json, read_toml
+from nram.records import checked, listed
 from nram.training.config import StageConfig, TrainConfig, problems_of
 from nram.training.old_settings import REMOVED, RENAMED, converted
 from nram.training.ranges import Range
 
-_WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a word"}
+MOST_BYTES = 1 << 20  # of a file with settings
 
 
 def load_config(
@@ -65,7 +64,7 @@ def load_config(
 
 def read_recipe(task: str) -> dict[str, Any]:
     recipe = resources.files("nram") / "recipes" / f"{task}.toml"
-    return tomllib.loads(recipe.read_text()) if recipe.is_file() else {}
+    return parse_toml(recipe.read_text()) if recipe.is_file() else {}
 
 
 def config_to_dict(config: Any) -> Any:
@@ -91,34 +90,31 @@ def flat_settings(config: Any, prefix: str = "") -> dict[str, Any]:
     return {k: v for key, inner in pairs for k, v in flat_settings(inner, f"{prefix}.{key}".lstrip(".")).items()}
 
 
-def config_from_dict(data: dict[str, Any], where: str = "a configuration", trust: bool = False) -> TrainConfig:
+def config_from_dict(data: Any, where: str = "a configuration", trust: bool = False) -> TrainConfig:
     """The configuration that `where` stores. The Python files that it names are executed with `trust` alone."""
     return _checked(converted(data), [], where, trust)
 
 
-def _checked(data: dict[str, Any], problems: list[str], where: str, trust: bool) -> TrainConfig:
+def _checked(data: Any, problems: list[str], where: str, trust: bool) -> TrainConfig:
     """The configuration, if neither `problems` nor this data holds any."""
-    config = _build(TrainConfig, data, "", problems)
-    if not problems and config is not None:
+    config = checked(TrainConfig, data, "", problems.append)
+    if not problems:
         try:
             require_trusted(config.task, config.machine.modules, trust)
         except UntrustedFile as error:
             raise UntrustedFile(error.files, where) from None
         problems = problems_of(config)
-    if problems or config is None:
-        raise UsageError("the configuration has problems:\n" + "\n".join(f"  - {p}" for p in problems))
+    if problems:
+        raise UsageError("the configuration has problems" + listed(problems))
     return config
 
 
 def _read_file(file: Path) -> dict[str, Any]:
-    kind = "JSON" if file.suffix == ".json" else "TOML"
+    read = read_json if file.suffix == ".json" else read_toml
     try:
-        text = file.read_text()
-        data = json.loads(text) if kind == "JSON" else tomllib.loads(text)
-    except OSError as error:
-        raise UsageError(f"cannot read the configuration {file}: {error.strerror}") from None
-    except ValueError as error:  # not text, or not well formed
-        raise UsageError(f"{file} is not valid {kind}: {error}") from None
+        data = read(file, MOST_BYTES, "configuration")
+    except NramError as error:
+        raise UsageError(str(error)) from None
     if not isinstance(data, dict):
         raise UsageError(f"{file} should hold one JSON object of settings, like the 'config' of a run.json")
     return data
@@ -196,7 +192,7 @@ def _apply_override(data: dict[str, Any], override: str) -> str:
         raise UsageError(f"--set takes key=value, not '{override}'")
     name = _full_name(key.strip())
     try:
-        value: Any = json.loads(text)
+        value: Any = parse_json(text)
     except ValueError:
         value = text.strip()
     first, *rest = name.split(".")
@@ -221,52 +217,3 @@ def _set(table: dict[str, Any], parts: list[str], value: Any) -> None:
         if not isinstance(table, dict):
             return  # the file has something else in this place: it is named with the other problems
     table[parts[-1]] = value
-
-
-def _build(kind: type, data: Any, where: str, problems: list[str]) -> Any:
-    """An instance of the dataclass from plain data; what is wrong is added to `problems`."""
-    if not isinstance(data, dict):
-        problems.append(f"{where.rstrip('.')} should be a table of settings")
-        return None
-    hints = typing.get_type_hints(kind)
-    values = {}
-    for key, value in data.items():
-        if key not in hints:
-            near = difflib.get_close_matches(key, hints, n=2, cutoff=0.5)
-            hint = f": did you mean {' or '.join(near)}?" if near else ""
-            problems.append(f"unknown setting '{where}{key}'{hint}")
-            continue
-        try:
-            values[key] = _convert(hints[key], value, f"{where}{key}", problems)
-        except (ValueError, TypeError, OverflowError) as error:
-            problems.append(f"{where}{key}: {error}")
-    required = [f.name for f in dataclasses.fields(kind) if f.default is f.default_factory is dataclasses.MISSING]
-    missing = [name for name in required if name not in data]
-    problems += [f"{where}{name} is missing" for name in missing]
-    return None if missing or problems else kind(**values)
-
-
-def _convert(hint: Any, value: Any, where: str, problems: list[str]) -> Any:
-    if hint is Range:
-        if isinstance(value, bool):
-            raise ValueError(f"{value!r} should be a number, a range or a choice")
-        return Range.parse(value)
-    if dataclasses.is_dataclass(hint):
-        return _build(typing.cast(type, hint), value, f"{where}.", problems)
-    origin = typing.get_origin(hint)
-    if origin is Literal:
-        if value not in typing.get_args(hint):
-            raise ValueError(f"'{value}' should be one of {', '.join(typing.get_args(hint))}")
-        return value
-    if origin is tuple:
-        inner = typing.get_args(hint)[0]
-        if not isinstance(value, (list, tuple)):
-            raise ValueError(f"'{value}' should be a list")
-        return tuple(_convert(inner, item, f"{where}.{i}", problems) for i, item in enumerate(value))
-    if origin is types.UnionType:  # `int | None`
-        return None if value is None else _convert(typing.get_args(hint)[0], value, where, problems)
-    if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if not isinstance(value, hint) or (hint is int and isinstance(value, bool)):
-        raise ValueError(f"{value!r} should be {_WORDS[hint]}")
-    return value

@@ -8,17 +8,19 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import jax
 import numpy as np
 
-from nram.errors import NramError, UsageError
+from nram.errors import NramError
 from nram.machine import Controller
+from nram.records import Span, Tolerant, read_record
 from nram.runtime import Device, device_name
 from nram.training.callbacks import Interrupted, Report, TrainingCallbacks
-from nram.training.checkpoint import load_arrays, read_description, save_arrays
-from nram.training.config import EXAMINED, StageConfig, TrainConfig
+from nram.training.checkpoint import load_arrays, save_arrays
+from nram.training.config import EXAMINED, MOST_COMPLEXITY, Share, StageConfig, Steps, TrainConfig
 from nram.training.culling import Fit, compile_fit, cull
 from nram.training.evaluation import Examination, Score, examine
 from nram.training.kernels import kernel_of
@@ -31,9 +33,9 @@ from nram.training.population import (
     member_at,
     stage_keys,
 )
-from nram.training.run_folder import RunFolder
+from nram.training.run_folder import RunFolder, described_config
 from nram.training.selection import clone_best, compile_validation, ranking
-from nram.training.settings import config_from_dict, config_to_dict
+from nram.training.settings import config_to_dict
 
 CHUNK = 25  # training steps between two reports
 CHECKPOINT_SECONDS = 20
@@ -46,18 +48,20 @@ BEST = 8  # members kept at the end
 class _State:
     """What a checkpoint holds besides the population."""
 
-    stage: int = 0
-    step: int = 0
+    stage: Steps = 0
+    step: Steps = 0
     done: bool = False  # the last stage is over
-    seconds: float = 0.0
-    rows: int = 0  # of metrics.jsonl
-    solved_hard: float | None = None  # share of members solved at the last check
-    perfect: int = 0
+    seconds: Annotated[float, Span(0, 1e12)] = 0.0
+    rows: Annotated[int, Span(0, 10**9)] = 0  # of metrics.jsonl
+    solved_hard: Share | None = None  # share of members solved at the last check
+    perfect: Steps = 0
 
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> "_State":
-        """Read what `asdict` gave. Until version 0.1 `solved_hard` was called `hard`."""
-        return cls(**{"solved_hard" if name == "hard" else name: value for name, value in data.items()})
+
+@dataclass(frozen=True)
+class _Description(Tolerant):
+    """What is used of a checkpoint's description, besides its configuration."""
+
+    state: _State
 
 
 def train(
@@ -86,14 +90,7 @@ class _Trainer:
         self.run, self.config, self.devices = run, config, devices
         self.callbacks, self.stopping = callbacks, stopping
         if run.checkpoint.is_file():
-            description = read_description(run.checkpoint)
-            if not _same_config(description.get("config"), config):
-                raise NramError(
-                    f"{run.checkpoint} was written under another configuration than that of run.json: "
-                    "restore run.json from a copy, or start a new run"
-                )
-            self.state = _State.from_dict(description["state"])
-            self.population = _load_population(run, config, self.state.stage)
+            self.state, self.population = _load_checkpoint(run, config)
         else:
             self.state = _State()
             self.population = init_population(config, config.stages[0].population)
@@ -275,22 +272,44 @@ class _Trainer:
         self.saved_at = time.monotonic()
 
 
-def _same_config(written: Any, config: TrainConfig) -> bool:
-    """Whether a checkpoint was written under this configuration; what could not be set then has its default."""
-    try:
-        return isinstance(written, dict) and config_from_dict(written) == config
-    except UsageError:
-        return False
-
-
 def _example_steps(config: TrainConfig, stage: StageConfig) -> int:
     """Example-steps of one training step of a stage."""
     return stage.population * config.batch * config.loop_steps(stage)
 
 
-def _load_population(run: RunFolder, config: TrainConfig, stage_index: int) -> Population:
-    """The population of a run's checkpoint."""
-    return load_arrays(run.checkpoint, abstract_population(config, config.stages[stage_index].population))[0]
+def _load_checkpoint(run: RunFolder, config: TrainConfig) -> tuple[_State, Population]:
+    """The state and the population of a run's checkpoint."""
+    path = run.checkpoint
+    state = _State()
+
+    def like(description: dict[str, Any]) -> Population:
+        nonlocal state
+        # What could not be set when it was written has its default.
+        if described_config(path, description) != config:
+            raise NramError(
+                f"{path} was written under another configuration than that of run.json: "
+                "restore run.json from a copy, or start a new run"
+            )
+        state = _described_state(path, description)
+        if state.stage >= len(config.stages) or state.step > config.stages[state.stage].steps:
+            raise NramError(f"{path} cannot be used: it is at step {state.step} of stage {state.stage}, beyond the end")
+        return abstract_population(config, config.stages[state.stage].population)
+
+    population, _ = load_arrays(path, like)
+    members = population.members
+    counts = (members.step, members.skipped, members.progress.raised, members.island.stalled)
+    # A hostile level would become the complexity of examples that do not fit their memory.
+    least, most = np.min(members.progress.level), np.max(members.progress.level)
+    if min(map(np.min, counts)) < 0 or least < 1 or most > MOST_COMPLEXITY:
+        raise NramError(f"{path} cannot be used: it holds a negative count, or a level outside 1..{MOST_COMPLEXITY}")
+    return state, population
+
+
+def _described_state(path: Path, description: dict[str, Any]) -> _State:
+    state = description.get("state")
+    if isinstance(state, dict) and "hard" in state:  # until version 0.1 `solved_hard` was called `hard`
+        state = {"solved_hard": state["hard"], **{name: value for name, value in state.items() if name != "hard"}}
+    return read_record(_Description, {"state": state}, str(path)).state
 
 
 def best_members(run: RunFolder, config: TrainConfig, devices: list[Device], count: int) -> Iterator[Controller]:
@@ -298,8 +317,7 @@ def best_members(run: RunFolder, config: TrainConfig, devices: list[Device], cou
     if run.result is not None:
         yield from (run.load_member(rank)[0] for rank in run.members()[:count])
     elif run.checkpoint.is_file():
-        stage = read_description(run.checkpoint)["state"]["stage"]
-        population = _load_population(run, config, stage)
-        score = compile_validation(config, config.stages[stage], devices)(population)
+        state, population = _load_checkpoint(run, config)
+        score = compile_validation(config, config.stages[state.stage], devices)(population)
         for member in ranking(population, score)[:count]:
             yield member_at(population.members.controller, int(member))

@@ -97,10 +97,10 @@ def _card(folder: RunFolder, member: int, form: Form, raw_size: Size, note: str 
     }
     details = [("member", str(member)), *training_details(config), ("simplified", simplified[form])]
     return card(
-        record.get("arguments", []),
+        record.arguments,
         config.seed,
         details + ([("automaton", note)] if note else []),
-        device=str(record.get("device", "unknown")),
-        versions=record.get("versions", {}),
-        date=str(record.get("created", "unknown")),
+        device=record.device,
+        versions=record.versions,
+        date=record.created,
     )
