@@ -189,8 +189,7 @@ class RunFolder:
 
     def require_task(self, task: str) -> None:
         """Refuse a run of another task. The file of that task is not needed for this, and not executed."""
-        settings = self.record.get("config")
-        stored = settings.get("task") if isinstance(settings, dict) else None
+        stored = self.record.config.get("task")
         if isinstance(stored, str) and stored != task:
             raise UsageError(f"{self.path} is a run of the task {stored!r}: choose another --out")
 
