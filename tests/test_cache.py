@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numba
 import pytest
-from numba.core import config
 
 from nram import cache
 from nram.llvm import cached
@@ -232,11 +231,20 @@ def test_code_that_numba_cannot_rebuild_is_compiled_again(home, caplog):
 
 
 def test_numba_keeps_code_where_the_user_says(home, tmp_path, monkeypatch):
-    monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path / "given" / "folder"))
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "given" / "folder"))
     function = cached_on_disk(numba.njit(lambda number: number), ("search/kernel.py",))
     assert function(42) == 42
     assert len(list((tmp_path / "given" / "folder").iterdir())) == 1
     assert not (home / ".cache").exists()
+
+
+def test_a_file_of_the_current_folder_does_not_say_where_numba_keeps_code(home, tmp_path):
+    pytest.importorskip("yaml")  # without it Numba reads no such file
+    (tmp_path / ".numba_config.yaml").write_text(f"cache_dir: {tmp_path / 'planted'}\n")
+    lines = "import numba; from nram.search.numba_cache import _folder; print(numba.config.CACHE_DIR, _folder())"
+    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    done = subprocess.run([sys.executable, "-c", lines], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.stdout.split() == [str(tmp_path / "planted"), str(home / ".cache" / "nram" / "numba")], done.stderr
 
 
 def test_a_full_disk_is_reported_once(home, caplog):

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core import config
 from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
@@ -60,7 +59,8 @@ class _DiskCache(NullCache):
 
 
 def _folder() -> Path | None:
-    given: str = config.CACHE_DIR  # pyright: ignore[reportAttributeAccessIssue]
+    # Not `numba.config.CACHE_DIR`: a file .numba_config.yaml in the current folder, which may be received, can set it.
+    given = os.environ.get("NUMBA_CACHE_DIR")
     if not given:
         return cache_folder("numba")
     with contextlib.suppress(OSError):  # `store` reports it
