@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -12,6 +14,7 @@ import pytest
 
 from nram import learn
 from nram.cli import main
+from nram.errors import NramError
 from nram.learning.callbacks import LearningCallbacks
 from nram.learning.job import LearningJob
 from nram.learning.judgement import score_of
@@ -31,6 +34,14 @@ def _last_element(folder: Path) -> Path:
             lines.append(json.dumps({"input": start, "output": [values[-1], *start[1:]]}))
     path = folder / "last.jsonl"
     path.write_text("\n".join(lines))
+    return path
+
+
+def _first_element(folder: Path) -> Path:
+    """The number in cell 1 goes to cell 0: found at once."""
+    rows = [([0, a, *rest, 0], a) for a in (1, 2) for rest in ([], [1], [2], [1, 2], [2, 1, 1])]
+    path = folder / "first.jsonl"
+    path.write_text("\n".join(json.dumps({"input": m, "output": [a, *m[1:]], "cells": [0]}) for m, a in rows))
     return path
 
 
@@ -139,6 +150,55 @@ def test_a_resumed_search_learns_what_an_undisturbed_one_learns(tmp_path: Path):
     assert (again.program.states, again.search.candidates) == (whole.program.states, whole.search.candidates)
     assert stopped.search and 0 < stopped.search.candidates < whole.search.candidates
     assert not (job.folder / "search.json").exists()
+
+
+class Killed(BaseException):
+    """Ends the work as a kill does: nothing catches it."""
+
+
+def test_learning_that_is_killed_at_any_of_its_last_writes_ends_the_same(tmp_path: Path, monkeypatch):
+    job = LearningJob(read_examples(_first_element(tmp_path)), tmp_path / "whole", budget=120, method="search")
+    assert job.run().found
+    out, folder = job.folder, tmp_path / "killed"
+    job = replace(job, folder=folder, resume=True)
+    replace_file = os.replace
+    for kill_at in range(4):  # report, picture and both forms of the program
+        shutil.rmtree(folder, ignore_errors=True)
+        targets: list[str] = []
+
+        def replacing(source, target, kill_at=kill_at, targets=targets):
+            if len(targets) == kill_at:
+                raise Killed
+            targets.append(Path(target).name)
+            replace_file(source, target)
+
+        with monkeypatch.context() as patch, pytest.raises(Killed):
+            patch.setattr(os, "replace", replacing)
+            job.run()
+        assert targets == ["report.json", "program.svg", "program.nram"][:kill_at]
+        again = job.run()
+        assert again.found
+        assert {file.name for file in folder.iterdir()} == {file.name for file in out.iterdir()}
+        for name in ("program.json", "program.nram"):
+            assert read_program(folder / name).states == read_program(out / name).states
+        assert (folder / "program.svg").read_bytes() == (out / "program.svg").read_bytes()
+        assert json.loads((folder / "report.json").read_text())["search"]["candidates"] > 0
+
+
+def test_a_learned_program_that_cannot_be_saved_is_shown_and_saved_elsewhere(tmp_path: Path, monkeypatch):
+    path = _first_element(tmp_path)
+    folder, current = tmp_path / "full", tmp_path / "current"
+    folder.mkdir()
+    current.mkdir()
+    monkeypatch.chdir(current)
+    for name in ("report.json", "program.nram"):  # can be opened, and every write fails
+        (folder / name).symlink_to("/dev/full")
+    with pytest.raises(NramError, match="cannot write .*program.nram: No space left on device") as failure:
+        LearningJob(read_examples(path), folder, budget=120, method="search", workers=1).run()
+    (elsewhere,) = current.iterdir()
+    program = read_program(elsewhere)
+    assert program_from(str(failure.value).partition(f"{elsewhere} instead:\n\n")[2]) == program
+    assert score_of(program, read_examples(path).examples).exact
 
 
 def test_training_within_a_budget_ends_with_its_best_program_judged_on_the_examples_as_given(tmp_path: Path, capsys):

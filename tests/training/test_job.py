@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +129,22 @@ def learning(examples, task, monkeypatch):
 def test_learning_trains_the_same_run(by_job, learning, tmp_path):
     learning(tmp_path).run()
     assert ending(tmp_path / "training" / "0") == by_job
+
+
+def test_the_programs_of_a_finished_run_are_scored_after_a_kill(learning, tmp_path, monkeypatch):
+    """The process is killed after the run has ended and before its programs are scored."""
+    whole = learning(tmp_path / "whole").run()
+    job = learning(tmp_path / "killed")
+    with monkeypatch.context() as patch, pytest.raises(SystemExit):
+        patch.setattr(by_training, "_candidates", lambda *arguments: sys.exit())
+        job.run()
+    assert (job.folder / "training" / "0" / "result.json").exists()
+    again = job.run()
+    assert whole.program is not None and again.program is not None and again.training is not None
+    assert again.program.states == whole.program.states
+    assert (again.training.runs, again.training.scored) == (1, 1)
+    third = job.run()  # nothing is scored twice
+    assert third.training is None and third.program is not None and third.program.states == whole.program.states
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])

@@ -47,35 +47,46 @@ class TrainingEnd:
     refused: int
     """Programs that were right on all training examples and wrong on held-out ones."""
     runs: int
+    scored: int
+    """Finished runs whose programs were scored. The first so many runs are not looked at again."""
     seconds: float
 
 
 def learn_by_training(
-    job: LearningJob, parts: Parts, seconds: float, callbacks: TrainingCallbacks, stopping: Callable[[], bool]
-) -> TrainingEnd:
-    """Train one run after another until a program is exact on everything. An unfinished run continues."""
+    job: LearningJob,
+    parts: Parts,
+    seconds: float,
+    scored: int,
+    callbacks: TrainingCallbacks,
+    stopping: Callable[[], bool],
+) -> Iterator[TrainingEnd]:
+    """Train one run after another until a program is exact on everything. An unfinished run continues.
+
+    Yields the result so far after every run, so that it can be saved.
+    """
     began = time.monotonic()
     best: Candidate | None = None
-    runs = refused = 0
+    trained, refused = False, 0
 
     def spent() -> bool:
         return stopping() or time.monotonic() - began > seconds
 
     for index, config in enumerate(configurations(job, parts)):
         run = TrainingJob.open(job.folder / "training" / str(index), config, job.words, resume=True)
-        if run.result is not None:  # its programs were scored before
+        if index < scored and run.result is not None:
             continue
-        if runs and (spent() or time.monotonic() - began > seconds - LEAST_SECONDS):
+        if trained and (spent() or time.monotonic() - began > seconds - LEAST_SECONDS):
             break
-        runs += 1
+        trained = True
         with contextlib.suppress(Interrupted):  # time is over: the members so far are used
             run.run(job.device, callbacks, spent)
         for candidate in _candidates(run, job.device, parts, index):
             best = better(best, candidate)
             refused += candidate.judgement.training.exact and not candidate.judgement.exact
+        scored = index if run.result is None else index + 1
+        yield TrainingEnd(best, refused, index + 1, scored, time.monotonic() - began)
         if best is not None and best.judgement.exact:
             break
-    return TrainingEnd(best, refused, runs, time.monotonic() - began)
 
 
 def configurations(job: LearningJob, parts: Parts) -> Iterator[TrainConfig]:

@@ -5,6 +5,7 @@ Search comes first, training with the time that is left.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import time
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from nram.errors import NramError, UntrustedFile, UsageError
-from nram.files import check_destination, locked, remove_leftovers, write_atomically, write_result
+from nram.files import check_destination, locked, read_json, remove_leftovers, write_atomically
 from nram.learning.by_search import SearchEnd, learn_by_search
 from nram.learning.callbacks import LearningCallbacks
 from nram.learning.candidate import Candidate, better
@@ -25,7 +26,7 @@ from nram.learning.report import beginning, to_json, to_text
 from nram.limits import StepLimit
 from nram.pictures.circuits import MAX_OPERATIONS, MAX_ROWS, program_svg
 from nram.programs.card import card
-from nram.programs.files import read_program, save_found
+from nram.programs.files import from_json, read_program, save_found, save_program
 from nram.tasks.example_files import STEPS_IN_WORDS, ExampleFile
 
 if TYPE_CHECKING:
@@ -36,7 +37,9 @@ Method = Literal["search", "train", "both"]
 METHODS: tuple[Method, ...] = get_args(Method)
 SEARCH_SHARE = 2 / 3  # of the budget, where training is to follow
 LEAST_TRAINING = 30.0  # seconds: in less, stages are hardly compiled
-PROGRAM, SEARCH, TRAINING, REPORT = "program.json", "search.json", "training", "report.json"  # in the folder
+# In the folder:
+PROGRAM, TEXT, REPORT, SEARCH, TRAINING = "program.json", "program.nram", "report.json", "search.json", "training"
+MOST_BYTES = 1 << 28  # of a report: the program and some examples, in a form that takes much room
 
 
 @dataclass(frozen=True)
@@ -79,9 +82,12 @@ class LearningJob:
         parts = split(file.examples, self.seed, str(file.path))
         self._prepare_folder()
         callbacks.note(beginning(file, parts))
-        best, refused = self._best_before(parts)
-        if best is not None and best.judgement.exact:  # finished before: nothing is done or written again
-            return Learned(self, parts, best.program, best.judgement, refused, None, None, 0.0, False, ())
+        before = self._before(parts)
+        best = before.best
+        if best is not None and best.judgement.exact:  # finished before: nothing is done again
+            _write_program(self.folder, best.program)  # a process that was killed may not have come so far
+            _remove_search(self.folder)
+            return Learned(self, parts, best.program, best.judgement, before.refused, None, None, 0.0, False, ())
         check_destination(self.folder / PROGRAM)
         busy = f"another process is learning in {self.folder}: wait for it, stop it, or choose another --out"
         with locked(self.folder / ".lock", busy):
@@ -89,8 +95,8 @@ class LearningJob:
             return self._learn(parts, began, callbacks, stopping)
 
     def _learn(self, parts: Parts, began: float, callbacks: LearningCallbacks, stopping: Callable[[], bool]) -> Learned:
-        best, refused = self._best_before(parts)  # again: the process that held the lock may have written since
-        notes: list[str] = []
+        before = self._before(parts)  # again: the process that held the lock may have written since
+        best, notes = before.best, list[str]()
         search = training = None
 
         def left() -> float:
@@ -102,7 +108,7 @@ class LearningJob:
         def written() -> Learned:
             """The result so far, in the folder."""
             program, judgement = (None, None) if best is None else (self._with_card(best, parts), best.judgement)
-            many = refused + sum(end.refused for end in (search, training) if end is not None)
+            many = before.refused + sum(end.refused for end in (search, training) if end is not None)
             seconds, interrupted = time.monotonic() - began, stopping() and not exact()
             learned = Learned(
                 self, parts, program, judgement, many, search, training, seconds, interrupted, tuple(notes)
@@ -123,8 +129,10 @@ class LearningJob:
             from nram.learning.by_training import learn_by_training  # imports JAX
 
             try:
-                training = learn_by_training(self, parts, left(), callbacks.training, stopping)
-                best = better(best, training.best)
+                ends = learn_by_training(self, parts, left(), before.scored, callbacks.training, stopping)
+                for training in ends:
+                    best = better(best, training.best)
+                    written()  # a process that is killed in the next run loses nothing
             except UntrustedFile as error:  # a run of `learn` names no file, so there is none to trust
                 notes.append(f"nothing was trained: {error.reason}")
             except NramError as error:
@@ -146,20 +154,24 @@ class LearningJob:
         except OSError as error:
             raise UsageError(f"cannot make the folder {folder}: {error.strerror}; choose another --out") from None
 
-    def _best_before(self, parts: Parts) -> tuple[Candidate | None, int]:
-        """The best program of the job that is resumed, and how many programs the held-out examples refused."""
-        path, report = self.folder / PROGRAM, self.folder / REPORT
+    def _before(self, parts: Parts) -> _Before:
+        """What the job that is resumed had found out. Its record is the report, which is written at once."""
+        path = self.folder / REPORT
         if not (self.resume and path.is_file()):
-            return None, 0
-        program = read_program(path)
-        if not dict(program.made).get("examples", "").endswith(self.file.digest):
-            raise UsageError(f"{path} was learned from other examples: choose another --out")
-        how = tuple((key, value) for key, value in program.made if key not in _CARD)
+            return _Before()
         try:
-            refused = int(json.loads(report.read_text())["refused_by_held_out"])
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise NramError(f"{report} cannot be read: {error}; choose another --out") from None
-        return Candidate(program, judgement_of(program, parts), how), refused
+            report = read_json(path, MOST_BYTES, "report")
+            digest, refused = report["examples"]["sha256"], int(report["refused_by_held_out"])
+            scored = int((report["trained"] or {}).get("scored", 0))
+            program = report["program"] and from_json(report["program"], str(path))
+        except (KeyError, TypeError, ValueError) as error:
+            raise NramError(f"{path} cannot be read: {error}; choose another --out") from None
+        if digest != self.file.digest:
+            raise UsageError(f"{path} is about other examples: choose another --out")
+        if program is None:
+            return _Before(None, refused, scored)
+        how = tuple((key, value) for key, value in program.made if key not in _CARD)
+        return _Before(Candidate(program, judgement_of(program, parts), how), refused, scored)
 
     def _with_card(self, candidate: Candidate, parts: Parts) -> Program:
         judgement = candidate.judgement
@@ -217,17 +229,48 @@ class Learned:
         printer.text(str(self))
 
 
+@dataclass(frozen=True)
+class _Before:
+    """What an earlier process has left in the folder."""
+
+    best: Candidate | None = None
+    refused: int = 0
+    """Programs that the held-out examples refused."""
+    scored: int = 0
+    """Training runs whose programs were scored."""
+
+
 def _write(learned: Learned) -> None:
+    """Write the report, then the files that follow from it: whenever the process is killed, nothing is lost."""
     folder, program = learned.job.folder, learned.program
-    if program is not None:
-        save_found(program, folder / PROGRAM)
-        save_found(program, folder / "program.nram")
-        largest = max(len(row.operations) for rows in program.states for row in rows)
-        picture = folder / "program.svg"
-        if program.rows <= MAX_ROWS and largest <= MAX_OPERATIONS:
-            write_atomically(picture, program_svg(program).encode())
-        else:
-            picture.unlink(missing_ok=True)
-    write_result(folder / REPORT, (json.dumps(to_json(learned), indent=1) + "\n").encode())
-    if learned.found:  # nothing is left to be searched
-        (folder / SEARCH).unlink(missing_ok=True)
+    try:
+        write_atomically(folder / REPORT, (json.dumps(to_json(learned), indent=1) + "\n").encode())
+        if program is not None:
+            _write_program(folder, program)
+    except NramError:
+        if program is not None:
+            save_found(program, folder / TEXT)  # if this fails too, it is shown and saved elsewhere
+        raise
+    if learned.found:
+        _remove_search(folder)
+
+
+def _remove_search(folder: Path) -> None:
+    """Remove the state of the search: the program is found and saved."""
+    with contextlib.suppress(OSError):
+        (folder / SEARCH).unlink()
+
+
+def _write_program(folder: Path, program: Program) -> None:
+    """Write the program and its picture, unless they are there."""
+    with contextlib.suppress(NramError):
+        if read_program(folder / PROGRAM) == program:
+            return
+    largest = max(len(row.operations) for rows in program.states for row in rows)
+    picture = folder / "program.svg"
+    if program.rows <= MAX_ROWS and largest <= MAX_OPERATIONS:
+        write_atomically(picture, program_svg(program).encode())
+    else:
+        picture.unlink(missing_ok=True)
+    save_program(program, folder / TEXT)
+    save_program(program, folder / PROGRAM)  # the last one: if it is there, all are

@@ -45,7 +45,8 @@ def to_json(learned: Learned) -> dict[str, Any]:
         "interrupted": learned.interrupted,
         "refused_by_held_out": learned.refused,
         "search": search and {"candidates": search.candidates, "seconds": round(search.seconds, 2)},
-        "trained": training and {"runs": training.runs, "seconds": round(training.seconds, 2)},
+        "trained": training
+        and {"runs": training.runs, "scored": training.scored, "seconds": round(training.seconds, 2)},
         "cautions": cautions(learned.parts),
         "notes": list(learned.notes),
         "advice": advice(learned),
