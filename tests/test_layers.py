@@ -26,7 +26,7 @@ LAYERS = {
     "llvm": "cache",
     "module_tables": "errors lazy",
     "modules": "errors algebra module_tables",
-    "tasks": "errors lazy deprecated limits files",
+    "tasks": "errors lazy deprecated limits files records",
     "extensions": "errors limits module_tables modules tasks",
     # Left of the program: JAX and distributions.
     "machine": "errors kinds module_tables modules",

@@ -266,8 +266,7 @@ def parse_json(text: str, most_depth: int = MOST_DEPTH, *, infinite: bool = Fals
     With `infinite`, NaN and Infinity are read as Python writes them, which is not JSON.
     """
     with _clear_errors("JSON"):
-        constant = float if infinite else _not_a_json_number
-        value = json.loads(text, object_pairs_hook=_without_doubles, parse_float=_finite, parse_constant=constant)
+        value = (_INFINITE if infinite else _STRICT).decode(text)
     _check_depth(value, most_depth)
     if _SURROGATE.search(text):
         try:
@@ -316,6 +315,11 @@ def _finite(text: str) -> float:
 
 def _not_a_json_number(text: str) -> None:
     raise ValueError(f"it is not JSON: {text} is not a number")
+
+
+# Made once, because files of examples have many short lines.
+_STRICT = json.JSONDecoder(object_pairs_hook=_without_doubles, parse_float=_finite, parse_constant=_not_a_json_number)
+_INFINITE = json.JSONDecoder(object_pairs_hook=_without_doubles, parse_float=_finite)
 
 
 def _shortened(text: str) -> str:

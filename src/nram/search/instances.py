@@ -46,6 +46,7 @@ class Pool:
                 and one.cells
                 and min(one.cells) >= 0
                 and max(one.cells) < size
+                and all(0 <= one.output[cell] < size for cell in one.cells)
                 and 1 <= one.steps <= most_steps(size)
             )
             if not fine:

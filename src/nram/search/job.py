@@ -15,7 +15,7 @@ from typing import cast
 
 from nram.errors import NramError, UsageError
 from nram.extensions import find_module, get_module, get_task, is_task_file, select_modules, task_names
-from nram.files import check_destination, locked, remove_leftovers
+from nram.files import check_destination, locked, read_bounded, remove_leftovers
 from nram.limits import wrong_cells
 from nram.modules import MODULE_NAMES, Module
 from nram.programs.card import card
@@ -33,6 +33,8 @@ from nram.tasks.example_files import read_examples
 
 Source = str | os.PathLike[str] | Task | Sequence[Instance]
 """A task (an object, a name or a file), a file of examples, or instances."""
+
+MOST_TASK_BYTES = 1 << 24  # of a Python file
 
 
 @dataclass(frozen=True)
@@ -128,11 +130,12 @@ class SearchJob:
         if task is not None:
             pool = task_pool(task, seed)
         elif named:
-            pool = Pool(tuple(example.instance for example in read_examples(Path(named)).examples))
+            file = read_examples(Path(named))
+            pool, digest = Pool(tuple(example.instance for example in file.examples)), file.digest[:16]
         else:
             pool = Pool(tuple(cast(Sequence[Instance], given)))
-        if named and Path(named).is_file():
-            digest = hashlib.sha256(Path(named).read_bytes()).hexdigest()[:16]
+        if is_task_file(named):
+            digest = hashlib.sha256(read_bounded(Path(named), MOST_TASK_BYTES, "task")).hexdigest()[:16]
         structures = space.structures if start is None else (embed(start)[0],) * CHAINS_OF_ONE_STRUCTURE
         name = task.name if task is not None else Path(named).stem or "found"
         return cls(

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
+from math import inf, isfinite
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from nram.errors import NramError, UsageError
-from nram.files import write_atomically
+from nram.errors import NramError, UsageError, shown
+from nram.files import parse_json, read_text, write_atomically
 from nram.programs.ir import Program
+from nram.records import Span, read_record
+from nram.search.instances import Pool
 from nram.search.structure import Structure
 from nram.tasks.base import Instance
 
 VERSION = 2
+MOST_BYTES = 1 << 28
+CURE = "; remove it to start the search again"
 
 
 @dataclass(frozen=True)
@@ -35,7 +40,7 @@ class SearchState:
     candidates: int = 0
     chains: int = 0
     counterexamples: tuple[Instance, ...] = ()
-    best_cost: float = float("inf")
+    best_cost: float = inf
     """Of the best table on the whole pool; a wholly wrong instance costs 1."""
     best_genes: np.ndarray | None = field(default=None, compare=False)
     best_structure: Structure | None = None
@@ -71,9 +76,32 @@ class Question:
     """Of the file with examples or with the task, if it is one."""
 
 
+@dataclass(frozen=True)
+class _Left:
+    structure: Structure
+    cost: Annotated[float, Span(0, 1e12)]
+    genes: list[list[int]]
+
+
+@dataclass(frozen=True)
+class _Saved:
+    """The content of a file."""
+
+    nram_search: int
+    question: Question
+    round: Annotated[int, Span(0, 10**6)]
+    candidates: Annotated[int, Span(0, 2**62)]
+    chains: Annotated[int, Span(0, 2**62)]
+    counterexamples: Annotated[tuple[Instance, ...], Span(0, 100_000)]
+    best_cost: Annotated[float | None, Span(0, 1e12)]
+    best_genes: list[list[int]] | None
+    best_structure: Structure | None
+    left: Annotated[tuple[_Left, ...], Span(0, 100)]
+
+
 def save_state(path: Path, question: Question, state: SearchState) -> None:
     value = {"nram_search": VERSION, "question": asdict(question), **asdict(state)}
-    if state.best_genes is None:
+    if not isfinite(state.best_cost):
         value["best_cost"] = None
     write_atomically(path, (json.dumps(value, default=np.ndarray.tolist) + "\n").encode())
 
@@ -81,37 +109,47 @@ def save_state(path: Path, question: Question, state: SearchState) -> None:
 def load_state(path: Path, question: Question) -> SearchState:
     """The state in a file. A file that belongs to another question is refused."""
     try:
-        value = json.loads(path.read_text())
-        if value["nram_search"] != VERSION:
-            raise UsageError(
-                f"{path} is of version {value['nram_search']}, and {VERSION} is read: remove it to start again"
-            )
-        asked = json.loads(json.dumps(asdict(question)))
-        differing = [key for key in asked if value["question"].get(key) != asked[key]]
+        value = parse_json(read_text(path, MOST_BYTES, "search state"), infinite=True)
+        version = value.get("nram_search") if isinstance(value, dict) else None
+        if type(version) is int and version != VERSION:
+            raise UsageError(f"{path} is of version {shown(version)}, and {VERSION} is read: remove it to start again")
+        if isinstance(value, dict) and value.get("best_cost") == inf:  # as 0.2 wrote it
+            value["best_cost"] = None
+        saved = read_record(_Saved, value, str(path), CURE)
+        differing = [key for key in asdict(question) if getattr(saved.question, key) != getattr(question, key)]
         if differing:
             raise UsageError(f"{path} is a search with another {', '.join(differing)}: choose another --out")
-        best = value["best_structure"] and _structure(value["best_structure"])
-        left = [(_structure(one["structure"]), one["cost"], one["genes"]) for one in value["left"]]
+        _check_instances(saved.counterexamples)
+        best = saved.best_structure
         return SearchState(
-            round=int(value["round"]),
-            candidates=int(value["candidates"]),
-            chains=int(value["chains"]),
-            counterexamples=tuple(Instance(**instance) for instance in value["counterexamples"]),
-            best_cost=float("inf") if value["best_cost"] is None else float(value["best_cost"]),
-            best_genes=best and _genes(value["best_genes"], best),
+            round=saved.round,
+            candidates=saved.candidates,
+            chains=saved.chains,
+            counterexamples=saved.counterexamples,
+            best_cost=inf if saved.best_cost is None else saved.best_cost,
+            best_genes=None if best is None else _genes(saved.best_genes, best, question),
             best_structure=best,
-            left=tuple(Left(structure, float(cost), _genes(genes, structure)) for structure, cost, genes in left),
+            left=tuple(Left(one.structure, one.cost, _genes(one.genes, one.structure, question)) for one in saved.left),
         )
-    except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
-        raise NramError(f"{path} cannot be read: {error}; remove it to start the search again") from None
+    except ValueError as error:
+        raise NramError(f"{path} cannot be read: {error}{CURE}") from None
 
 
-def _structure(value: dict[str, Any]) -> Structure:
-    return Structure(**{**value, "modules": tuple(value["modules"])})
+def _check_instances(instances: tuple[Instance, ...]) -> None:
+    """Refuse what the kernel cannot run on."""
+    try:
+        if instances:
+            Pool(instances)
+    except UsageError as error:
+        raise ValueError(f"counterexamples: {error}") from None
 
 
-def _genes(value: Any, structure: Structure) -> np.ndarray:
-    genes = np.array(value, np.int64)
-    if not structure.holds(genes):
+def _genes(value: Any, structure: Structure, question: Question) -> np.ndarray:
+    """The table, as the kernel needs it. It is of a structure that is searched, so its modules are known."""
+    try:
+        genes = np.array(value, np.int64)
+    except (ValueError, OverflowError, TypeError):  # rows of different lengths, huge numbers, none at all
+        genes = np.array([])
+    if structure not in question.structures or not structure.holds(genes):
         raise ValueError(f"it holds a table that does not fit {structure}")
     return genes.astype(np.int16)

@@ -32,9 +32,10 @@ class Structure:
             raise UsageError(
                 f"{self} cannot be searched: at least one register and state, and modules 1 to {MOST_REPEATS} times"
             )
-        if self.rows > MOST_ROWS:
+        rows = self.rows if self.registers < 64 else "too many"  # rows are a power of 2 to that
+        if isinstance(rows, str) or rows > MOST_ROWS:
             raise UsageError(
-                f"{self} has {self.rows} rows: at most {MOST_ROWS} can be searched; use fewer registers or states"
+                f"{self} has {rows} rows: at most {MOST_ROWS} can be searched; use fewer registers or states"
             )
 
     @cached_property

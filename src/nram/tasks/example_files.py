@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import json
+import io
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import and_
 from pathlib import Path
 from typing import Any
 
-from nram.errors import UsageError
+from nram.errors import NramError, UsageError, shown
+from nram.files import parse_json, read_bounded
 from nram.limits import StepLimit
+from nram.records import MOST_TOLD, listed
 from nram.tasks.base import Instance
 
 LEAST_CELLS = 3  # so that 0, 1 and 2 exist
 MOST_CELLS = 4096  # larger memories make the search too slow
 MOST_EXAMPLES = 100_000
+MOST_LINES = 10 * MOST_EXAMPLES  # empty ones included
 MOST_STEPS = 2**31 - 1
 MOST_BYTES = 1 << 28
-MOST_TOLD = 20  # problems in one message
+MOST_PROBLEMS = 1000  # after so many, the rest of a file is not read
 STEPS_IN_WORDS = "2 (size + M) + 8"
 KEYS = ("input", "output", "cells", "steps")
 
@@ -89,42 +94,48 @@ def _limited(example: Example, limit: StepLimit) -> Example:
 def read_examples(path: Path) -> ExampleFile:
     """The examples of a file. A file with problems is refused with a list of them."""
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise UsageError(f"{path} has more than {MOST_BYTES >> 20} MiB: give fewer or shorter examples")
-        content = path.read_bytes()
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise UsageError(f"{path} is not text: give JSON objects, one a line, or a CSV file") from None
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+        content = read_bounded(path, MOST_BYTES, "file of examples")
+    except NramError as error:
+        raise UsageError(str(error)) from None
     problems: list[str] = []
     examples: list[Example] = []
     records = _csv_records if path.suffix.lower() == ".csv" else _json_records
-    for line, record in records(text, problems):
-        example = _example(record, line, problems)
-        if example is not None:
-            examples.append(example)
+    try:
+        for count, (line, record) in enumerate(records(_lines(content, problems), problems)):
+            if count == MOST_EXAMPLES:
+                problems.append(f"there are more than {MOST_EXAMPLES} examples, which are too many: leave some out")
+                break
+            example = _example(record, line, problems)
+            if example is not None:
+                examples.append(example)
+    except UnicodeDecodeError:
+        raise UsageError(f"{path} is not text: give JSON objects, one a line, or a CSV file") from None
     kept = _without_repetitions(examples, problems)
     if not examples and not problems:
         problems.append('there are no examples: write lines like {"input": [2, 1, 0], "output": [3, 1, 0]}')
-    if len(examples) > MOST_EXAMPLES:
-        problems.append(f"there are {len(examples)} examples: at most {MOST_EXAMPLES} are read; leave some out")
     if problems:
-        told = [f"  - {problem}" for problem in problems[:MOST_TOLD]]
-        if len(problems) > MOST_TOLD:
-            told.append(f"  and {len(problems) - MOST_TOLD} problems more")
-        raise UsageError(f"{path} cannot be used:\n" + "\n".join(told))
+        raise UsageError(f"{path} cannot be used{listed(problems)}")
     return ExampleFile(path, hashlib.sha256(content).hexdigest(), tuple(kept), len(examples) - len(kept))
 
 
-def _json_records(text: str, problems: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    for line, words in enumerate(text.split("\n"), 1):
+def _lines(content: bytes, problems: list[str]) -> Iterator[str]:
+    """One line after another: a list of millions of lines would take much more memory than the file."""
+    for count, line in enumerate(io.BytesIO(content)):
+        if count == MOST_LINES:
+            problems.append(f"there are more than {MOST_LINES} lines, which are too many: leave out empty ones")
+        if len(problems) >= MOST_PROBLEMS or count == MOST_LINES:
+            return
+        yield line.decode("utf-8" if count else "utf-8-sig").rstrip("\n")
+
+
+def _json_records(lines: Iterable[str], problems: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    for line, words in enumerate(lines, 1):
         if not words.strip():
             continue
         try:
-            record = json.loads(words)
-        except (ValueError, RecursionError) as error:
-            problems.append(f"line {line} is not JSON ({error}): write one object a line")
+            record = parse_json(words)
+        except ValueError as error:
+            problems.append(f"line {line} cannot be read ({error}): write one JSON object a line, each field once")
             continue
         if isinstance(record, dict):
             yield line, record
@@ -133,9 +144,9 @@ def _json_records(text: str, problems: list[str]) -> Iterator[tuple[int, dict[st
             problems.append(f'line {line} is not an object: {cure} {{"input": [...], "output": [...]}}')
 
 
-def _csv_records(text: str, problems: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+def _csv_records(lines: Iterable[str], problems: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
     """Rows under a header with input, output and perhaps cells and steps; numbers stand apart by spaces."""
-    rows = csv.reader(text.split("\n"), strict=True)
+    rows = csv.reader(lines, strict=True)
     header: list[str] | None = None
     try:
         for row in rows:
@@ -161,12 +172,12 @@ def _csv_records(text: str, problems: list[str]) -> Iterator[tuple[int, dict[str
 def _csv_record(fields: dict[str, str]) -> dict[str, Any]:
     """The same as an object of JSON. An empty field says nothing; one that holds no numbers is told of later."""
     record: dict[str, Any] = {}
-    for key, field in fields.items():
-        words = field.split()
+    for key, text in fields.items():
+        words = text.split()
         if not words and key in ("cells", "steps"):
             continue
         whole = all(re.fullmatch(r"-?[0-9]{1,18}", word) for word in words)
-        numbers = [int(word) for word in words] if whole else field
+        numbers = [int(word) for word in words] if whole else text
         record[key] = numbers[0] if key == "steps" and whole and len(words) == 1 else numbers
     return record
 
@@ -176,8 +187,9 @@ def _csv_record(fields: dict[str, str]) -> dict[str, Any]:
 
 def _example(record: dict[str, Any], line: int, problems: list[str]) -> Example | None:
     where, before = f"line {line}", len(problems)
-    for key in record.keys() - set(KEYS):
-        problems.append(f"{where}: '{key!s:.40}' is unknown: an example has {', '.join(KEYS)}")
+    unknown = [key for key in record if key not in KEYS]
+    for key in unknown[:MOST_TOLD]:
+        problems.append(f"{where}: {shown(key)} is unknown: an example has {', '.join(KEYS)}")
     start, end = (_numbers(record, key, where, problems) for key in ("input", "output"))
     if start is None or end is None:
         return None
@@ -195,15 +207,15 @@ def _example(record: dict[str, Any], line: int, problems: list[str]) -> Example 
         outside = [i for i, value in enumerate(cells) if not 0 <= value < size]
         if outside:
             problems.append(
-                f"{where}: {key} has values outside 0..{size - 1} ({cells[outside[0]]} in cell {outside[0]}): a memory "
-                "of M cells holds 0 to M-1, so add zeros at the end of both, or use smaller values"
+                f"{where}: {key} has values outside 0..{size - 1} ({shown(cells[outside[0]])} in cell {outside[0]}): a "
+                "memory of M cells holds 0 to M-1, so add zeros at the end of both, or use smaller values"
             )
     asked = [i for i in range(size) if start[i] != end[i]]
     if "cells" in record:
         asked = _numbers(record, "cells", where, problems) or []
         if any(not 0 <= cell < size for cell in asked):
             problems.append(f"{where}: cells has addresses outside 0..{size - 1}: name cells of the memory")
-        if len(set(asked)) < len(asked):
+        if len(asked) > size or len(set(asked)) < len(asked):
             problems.append(f"{where}: cells names one twice: name each once")
     if not asked and len(problems) == before:
         problems.append(
@@ -212,7 +224,7 @@ def _example(record: dict[str, Any], line: int, problems: list[str]) -> Example 
         )
     steps = record.get("steps", default_steps(start))
     if type(steps) is not int or not 0 < steps <= MOST_STEPS:
-        problems.append(f"{where}: steps is {steps!r:.40}: give a whole number from 1 up")
+        problems.append(f"{where}: steps is {shown(steps)}: give a whole number from 1 to {MOST_STEPS}")
     if len(problems) > before:
         return None
     claimed = frozenset(asked if "cells" in record else range(size))
@@ -226,33 +238,57 @@ def _numbers(record: dict[str, Any], key: str, where: str, problems: list[str]) 
     if key not in record:
         problems.append(f"{where} has no '{key}': an example has input and output")
     else:
-        problems.append(f"{where}: '{key}' is {value!r:.60}, not a list of whole numbers")
+        problems.append(f"{where}: '{key}' is {shown(value)}, not a list of whole numbers")
     return None
 
 
 # ---- what shows only beside the others
 
 
+@dataclass
+class _SameInput:
+    """What the examples with one input say together. No example is compared with all the others."""
+
+    claimed: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """The line that first specifies a cell, and its value."""
+    asked: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))
+    """For each cell, the kept examples that ask for it, as the bits of a number."""
+    kept: int = 0
+
+    def contradiction(self, example: Example) -> str | None:
+        """Why the example contradicts an earlier one. What does not contradict is noted."""
+        output, differing = example.instance.output, []
+        for cell in example.claimed:
+            line, value = self.claimed.setdefault(cell, (example.line, output[cell]))
+            if value != output[cell]:
+                differing.append((line, cell, value))
+        if not differing:
+            return None
+        line, cell, value = min(differing)
+        return (
+            f"lines {line} and {example.line} have the same input and different outputs (cell {cell}: {value} and "
+            f"{output[cell]}): remove one of them, or give what they depend on a cell of the input"
+        )
+
+    def repeats(self, example: Example) -> bool:
+        """Whether an example that was kept asks for all its cells. Otherwise it is kept."""
+        if reduce(and_, (self.asked[cell] for cell in example.instance.cells)):
+            return True
+        for cell in example.instance.cells:
+            self.asked[cell] |= 1 << self.kept
+        self.kept += 1
+        return False
+
+
 def _without_repetitions(examples: Sequence[Example], problems: list[str]) -> list[Example]:
     """Each example once. Two with one input must not differ in a cell of which both say something."""
     kept: list[Example] = []
-    by_input: defaultdict[tuple[int, ...], list[Example]] = defaultdict(list)
+    by_input: defaultdict[tuple[int, ...], _SameInput] = defaultdict(_SameInput)
     for example in examples:
         same = by_input[tuple(example.instance.input)]
-        against = next((other for other in same if _differing(example, other)), None)
-        if against is not None:
-            cell = min(_differing(example, against))
-            values = against.instance.output[cell], example.instance.output[cell]
-            problems.append(
-                f"lines {against.line} and {example.line} have the same input and different outputs (cell {cell}: "
-                f"{values[0]} and {values[1]}): remove one of them, or give what they depend on a cell of the input"
-            )
-        elif not any(set(example.instance.cells) <= set(other.instance.cells) for other in same):
+        contradiction = same.contradiction(example)
+        if contradiction is not None:
+            problems.append(contradiction)
+        elif not same.repeats(example):
             kept.append(example)
-        same.append(example)
     return kept
-
-
-def _differing(one: Example, other: Example) -> list[int]:
-    outputs = one.instance.output, other.instance.output
-    return [cell for cell in one.claimed & other.claimed if outputs[0][cell] != outputs[1][cell]]
