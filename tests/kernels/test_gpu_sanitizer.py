@@ -34,7 +34,7 @@ def sanitised(tmp_path):
     environment = {
         **os.environ,
         "XDG_CACHE_HOME": str(tmp_path),  # a planted fault must not stay in the cache
-        "XLA_PYTHON_CLIENT_ALLOCATOR": "platform",  # an allocation for every buffer: its bounds are known to the tool
+        "XLA_PYTHON_CLIENT_ALLOCATOR": "cuda_async",  # an allocation for every buffer: the tool knows its bounds
         "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
         "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
     }

@@ -43,8 +43,8 @@ class Wires:
     def choose(self) -> Value:
         """All softmaxes, in place of their logits; returns the sum of their entropies."""
         code, uncertain = self.code, self.code.nothing
-        code.sync()
         for group in range(self.shape.wire_groups):
+            code.sync()
             start, length = self._halves(code.load_whole(self.table, group * LANES))
             logits = self._load(start, self._longest(group))
             there = [code.at.icmp_signed("<", code.whole(index), length) for index in range(len(logits))]
@@ -70,6 +70,7 @@ class Wires:
         """Give the most probable value of each wire the weight 1, the first if there are several, and the others 0."""
         code, one = self.code, self.code.number(1.0)
         for group in range(self.shape.wire_groups):
+            code.sync()
             start, length = self._halves(code.load_whole(self.table, group * LANES))
             weights = self._load(start, self._longest(group))
             there = [code.at.icmp_signed("<", code.whole(index), length) for index in range(len(weights))]
@@ -97,7 +98,10 @@ class Wires:
         return found[:length]
 
     def _store(self, weights: list[Value], start: Value, there: list[Value]) -> None:
+        """Store the weights that exist. A lane with a short wire has loaded some of the next wire too, and ignores
+        them; the syncs before the loads and the stores keep even those apart from what other lanes store."""
         code = self.code
+        code.sync()
         padded = weights + [code.nothing] * (-len(weights) % QUAD)
         for quad in range(0, len(weights), QUAD):
             code.store_some(padded[quad : quad + QUAD], self.weights, code.at.add(start, code.whole(quad)), there[quad])
@@ -179,7 +183,7 @@ class Wires:
                     value = code.at.add(code.at.add(begin, fourth), code.whole(QUAD * index))
                     choices.append(Choice(code.at.add(start, value), code.at.icmp_signed("<", value, end), gradient))
             self._logits_back(choices, minus)
-        code.sync()
+            code.sync()
 
     def _own_wire(self) -> Value:
         return self.code.at.and_(self.code.lane, self.code.whole(GROUP - 1))
@@ -200,6 +204,7 @@ class Wires:
             mean = code.fma(weight, wholes[-1], mean)
         for distance in (GROUP, 2 * GROUP):
             mean = code.add(mean, code.swapped(mean, distance))
+        code.sync()  # every lane has loaded, also weights beyond its wire, which it ignores
         for choice, weight, whole in zip(choices, weights, wholes, strict=True):
             code.store_each(code.mul(weight, code.sub(whole, mean)), self.weights, choice.offset, choice.exists)
 
