@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import jax
 import numpy as np
 
-from nram.errors import NramError
+from nram.errors import NramError, UntrustedFile
 from nram.machine import Controller
 from nram.records import Span, Tolerant, read_record
 from nram.runtime import Device, device_name
@@ -284,8 +284,12 @@ def _load_checkpoint(run: RunFolder, config: TrainConfig) -> tuple[_State, Popul
 
     def like(description: dict[str, Any]) -> Population:
         nonlocal state
-        # What could not be set when it was written has its default.
-        if described_config(path, description) != config:
+        try:
+            # What could not be set when it was written has its default.
+            same = described_config(path, description) == config
+        except UntrustedFile:  # it names a Python file, and the run does not
+            same = False
+        if not same:
             raise NramError(
                 f"{path} was written under another configuration than that of run.json: "
                 "restore run.json from a copy, or start a new run"
