@@ -66,11 +66,12 @@ def check_max_steps(max_steps: int | None, size: int) -> int:
     """The step limit of a run, checked; the default if none is given."""
     if max_steps is None:
         return default_max_steps(size)
-    if isinstance(max_steps, bool) or not isinstance(max_steps, (int, np.integer)) or max_steps < 0:
+    limit = int(max_steps) if isinstance(max_steps, (int, np.integer)) and not isinstance(max_steps, bool) else -1
+    if limit < 0:
         raise UsageError(f"max_steps is {shown(max_steps)}: give a whole number from 0 up")
-    if max_steps >= 2**62:
+    if limit >= 2**62:
         raise UsageError(f"max_steps is {shown(max_steps)}: give at most {2**62 - 1}")
-    return int(max_steps)
+    return limit
 
 
 def _like(given: Any, cells: np.ndarray) -> Any:

@@ -20,20 +20,26 @@ def default_max_steps(size: int) -> int:
 
 
 def prepare_memory(memory: Any, memory_size: int | None = None) -> np.ndarray:
-    """A new int32 array of one axis, or of two for a batch, padded with zeros; UsageError if it is not a memory."""
-    array = _as_array(memory)
+    """A new int32 array of one axis, or of two for a batch, padded with zeros; UsageError if it is not a memory.
+
+    Native code relies on the checks. So they look at a copy, which no other thread can change after them.
+    """
+    array = _copied(memory)
     size = array.shape[-1]
     if memory_size is not None:
         if not isinstance(memory_size, Integral) or isinstance(memory_size, bool):
             raise UsageError(f"memory size is {shown(memory_size)}: give a whole number")
-        if memory_size < size:
-            raise UsageError(f"the memory has {size} cells, and memory size {shown(memory_size)} is smaller: raise it")
-        size = int(memory_size)
+        wanted = int(memory_size)
+        if wanted < size:
+            raise UsageError(f"the memory has {size} cells, and memory size {shown(wanted)} is smaller: raise it")
+        size = wanted
     if size < LEAST_SIZE:
         raise UsageError(f"a memory of {size} cells is too small: it needs at least {LEAST_SIZE} (--memory-size pads)")
     if size > LARGEST_SIZE:
         raise UsageError(f"a memory of {shown(size)} cells is too large: at most {LARGEST_SIZE} can be addressed")
     _check_values(array, size)
+    if array.shape[-1] == size:
+        return array.astype(np.int32, copy=False)
     try:
         padded = np.zeros((*array.shape[:-1], size), np.int32)
     except MemoryError:
@@ -43,13 +49,15 @@ def prepare_memory(memory: Any, memory_size: int | None = None) -> np.ndarray:
     return padded
 
 
-def _as_array(memory: Any) -> np.ndarray:
+def _copied(memory: Any) -> np.ndarray:
+    """A new array of whole numbers, with one axis or two."""
     if isinstance(memory, np.ndarray) and memory.dtype == object and memory.ndim:
         memory = memory.tolist()
     if not hasattr(memory, "__array__"):
         memory = check_lists(memory)
     try:
-        array = np.asarray(memory)
+        # Two steps, since an object may keep the array that it gives away.
+        array = np.array(np.asarray(memory), order="C")
     except (ValueError, OverflowError) as error:
         raise UsageError(f"this is not a memory of whole numbers: {error}") from None
     if array.dtype == object:
