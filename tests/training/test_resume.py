@@ -58,6 +58,11 @@ def go_on(path: Path, config: TrainConfig = CONFIG, callbacks: TrainingCallbacks
     return train(run, config, jax.devices(), callbacks, **stopping)
 
 
+def stop_after_a_report(path: Path) -> None:
+    reports = Reports()
+    go_on(path, callbacks=reports, stopping=lambda: bool(reports.seen))
+
+
 @pytest.fixture(scope="module")
 def left_alone(tmp_path_factory):
     path = tmp_path_factory.mktemp("left alone")
@@ -101,7 +106,7 @@ def test_a_run_stopped_at_any_report_ends_the_same(left_alone, tmp_path, count):
 def test_a_run_stopped_at_every_report_ends_the_same(left_alone, tmp_path):
     for stage, step in REPORTS:
         with pytest.raises(Interrupted, match=f"step {step} of stage {stage};"):
-            go_on(tmp_path, stopping=lambda: True)
+            stop_after_a_report(tmp_path)
     go_on(tmp_path)
     assert ending(tmp_path) == left_alone
 
@@ -117,7 +122,7 @@ def test_a_checkpoint_from_before_a_setting_existed_goes_on(left_alone, tmp_path
 
     monkeypatch.setattr(trainer, "config_to_dict", before)
     with pytest.raises(Interrupted):
-        go_on(tmp_path, stopping=lambda: True)
+        stop_after_a_report(tmp_path)
     monkeypatch.undo()
     monkeypatch.setattr(trainer, "CHECKPOINT_SECONDS", 0)
     go_on(tmp_path)
@@ -222,7 +227,7 @@ def test_a_checkpoint_of_version_0_1_is_read():
 
 def test_a_checkpoint_of_another_configuration_is_not_gone_on_with(tmp_path):
     with pytest.raises(Interrupted):
-        go_on(tmp_path, stopping=lambda: True)
+        stop_after_a_report(tmp_path)
     before = (tmp_path / "checkpoint.safetensors").read_bytes()
     with pytest.raises(NramError, match="another configuration than that of run.json"):
         go_on(tmp_path, replace(CONFIG, batch=5))

@@ -6,7 +6,6 @@ The file of a verb is imported when that verb is chosen, so help and bad usage a
 
 import argparse
 import difflib
-import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -15,7 +14,10 @@ from typing import NoReturn
 
 from nram import __version__
 from nram.cli.arguments import add_json
-from nram.errors import NramError, UntrustedFile
+from nram.cli.failures import explain, hide_tracebacks
+from nram.errors import NramError, UntrustedFile, UsageError
+from nram.messages import pasted, visible
+from nram.process import output_error, prepare
 
 VERBS = {
     "tasks": "list the tasks",
@@ -49,7 +51,7 @@ class _Parser(argparse.ArgumentParser):
             wrong = before.rsplit("'", 2)[1]
             near = difflib.get_close_matches(wrong, [c.strip(" ')") for c in choices.split(",")], n=1)
         hint = f"\ndid you mean {' or '.join(near)}?" if near else ""
-        self.exit(2, f"{self.prog}: {message}{hint}\n'{self.prog} --help' shows how it is used\n")
+        self.exit(2, visible(f"{self.prog}: {message}{hint}\n'{self.prog} --help' shows how it is used\n"))
 
 
 def build_parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
@@ -91,7 +93,7 @@ def _refusal(error: UntrustedFile, arguments: argparse.Namespace) -> str:
     """Which files were not executed, and the command that executes them, if the verb can trust any."""
     if "trust" not in arguments:
         return error.reason
-    files = [word for what, path in error.files for word in (f"--{what}", path)]
+    files = [word for what, path in error.files for word in (f"--{what}", pasted(path))]
     again = shlex.join(["nram", *arguments.words, *files])
     return (
         f"{error.reason}. If you trust this code, name it:\n    {again}\n"
@@ -100,37 +102,32 @@ def _refusal(error: UntrustedFile, arguments: argparse.Namespace) -> str:
 
 
 def main(argv: list[str] | None = None) -> int:
+    """Carry out a command and return its exit status. Without `argv` it is the command of this process.
+
+    Only then does it change the process: signals end it (see `nram.process`), and tracebacks are hidden.
+    """
     words = sys.argv[1:] if argv is None else argv
-    arguments = build_parser(words).parse_args(words)
+    name = f"nram {words[0]}" if words and words[0] in VERBS else "nram"
+    if argv is None:
+        prepare(name)
+        hide_tracebacks(name)
+    try:
+        status = _run(words)
+        sys.stdout.flush()
+        if (failed := output_error()) is not None:
+            raise NramError(f"standard output: {failed.strerror}")
+        return status
+    except (Exception, KeyboardInterrupt) as error:
+        return explain(error, name)
+
+
+def _run(words: list[str]) -> int:
+    try:
+        arguments = build_parser(words).parse_args(words)
+    except SystemExit as stop:  # after help, or a refusal that was printed
+        return stop.code if isinstance(stop.code, int) else 1
     arguments.words = words
     try:
-        status = arguments.run(arguments)
-        sys.stdout.flush()
-        return status
+        return arguments.run(arguments)
     except UntrustedFile as error:
-        print(f"nram {arguments.verb}: {_refusal(error, arguments)}", file=sys.stderr)
-        return error.exit_status
-    except NramError as error:
-        print(f"nram {arguments.verb}: {error}", file=sys.stderr)
-        return error.exit_status
-    except (RuntimeError, ValueError) as error:
-        # Compiled code hides the kind and the message of an error that a user-defined task raised inside it.
-        callback = sys.modules.get("nram.tasks._callback")
-        if callback is not None and callback.failures:
-            print(f"nram {arguments.verb}: {callback.failures[0]}", file=sys.stderr)
-            return callback.failures[0].exit_status
-        if "RESOURCE_EXHAUSTED" not in str(error):
-            raise
-        print(f"nram {arguments.verb}: out of memory: use a smaller population or batch", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print(f"\nnram {arguments.verb}: interrupted", file=sys.stderr)
-        return 1
-    except BrokenPipeError:  # the reader, for example `head`, has closed the pipe: nothing can be printed any more
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        for stream in (sys.stdout, sys.stderr):
-            os.dup2(nowhere, stream.fileno())
-        return 1
-    except OSError as error:
-        print(f"nram {arguments.verb}: {error.filename or 'the system'}: {error.strerror}", file=sys.stderr)
-        return 1
+        raise UsageError(_refusal(error, arguments)) from None

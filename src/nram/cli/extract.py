@@ -1,14 +1,14 @@
 """`nram extract`: turn a trained member of a run into a program."""
 
 import argparse
-import shlex
 from dataclasses import asdict
 from pathlib import Path
 
 from nram.cli.output import note, print_json
-from nram.cli.program_argument import module_options
 from nram.cli.run_argument import add_run, open_run
+from nram.extensions.modules import files_of
 from nram.files import check_destination
+from nram.messages import command
 from nram.programs.files import save_found, to_json
 from nram.programs.text import table_to_text
 
@@ -56,7 +56,6 @@ def run(arguments: argparse.Namespace) -> int:
     print()
     print(table_to_text(program))
     # A program stores only the name of its task, so the file of a user-defined task must be named.
-    options = "" if folder.config.task == program.task else f" --task {shlex.quote(folder.config.task)}"
-    options += module_options(program)
-    print(f"{out}\nNext: nram verify {out}{options}")
+    task = None if folder.config.task == program.task else folder.config.task
+    print(f"{out}\nNext: {command('verify', out, task=task, module=files_of(program.modules))}")
     return 0

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 from pathlib import Path
 
 from nram.cli.arguments import add_device, jax_seed, positive
-from nram.cli.interruption import interruptible
 from nram.cli.output import print_json
 from nram.cli.progress import TrainingDisplay
 from nram.cli.search import SearchProgress
@@ -17,6 +15,8 @@ from nram.learning.job import METHODS, LearningJob
 from nram.learning.judgement import Judgement
 from nram.learning.report import to_json, to_text
 from nram.limits import StepLimit
+from nram.messages import command
+from nram.process import interruptible
 from nram.tasks.example_files import read_examples
 
 
@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"{out / 'program.json'} (also program.nram, program.svg and report.json)")
             if learned.found:
                 memory = " ".join(map(str, learned.parts.training[0].instance.input))
-                print(f'Try it: nram run {shlex.quote(str(out / "program.json"))} --memory "{memory}"')
+                print(f"Try it: {command('run', out / 'program.json', memory=memory)}")
     return 0 if learned.found else 1
 
 

@@ -8,6 +8,8 @@ import sys
 import time
 from typing import Any, Self
 
+from nram.messages import visible
+
 PLAIN_SECONDS = 5  # between two lines of progress in a pipe
 
 
@@ -43,8 +45,8 @@ def _is_number(text: str) -> bool:
 
 
 def note(text: str) -> None:
-    """A line on standard error."""
-    print(text, file=sys.stderr, flush=True)
+    """A line on standard error. It may quote names from files."""
+    print(visible(text), file=sys.stderr, flush=True)
 
 
 class ProgressLine:

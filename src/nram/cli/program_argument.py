@@ -7,6 +7,7 @@ import shlex
 
 from nram.errors import UsageError
 from nram.extensions.modules import files_of, get_module
+from nram.messages import pasted
 from nram.programs.ir import Program
 from nram.programs.library import load_program
 
@@ -15,6 +16,7 @@ def add_program(parser: argparse.ArgumentParser, more: str = "") -> None:
     """The positional argument PROGRAM. `more` is added to its help."""
     parser.add_argument(
         "program",
+        type=pasted,
         metavar="PROGRAM",
         help=f"a program of the zoo (NAME or NAME@ORIGIN), or a program file{more}",
     )
@@ -59,4 +61,4 @@ def limit_in_words(program: Program) -> str:
 
 def module_options(program: Program) -> str:
     """The --module options that a command needs to read this program; empty if it uses only built-in modules."""
-    return "".join(f" --module {shlex.quote(str(path))}" for path in files_of(program.modules))
+    return "".join(f" --module {shlex.quote(pasted(path))}" for path in files_of(program.modules))

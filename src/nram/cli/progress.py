@@ -1,6 +1,5 @@
 """Live progress of a training run: a panel on a terminal, plain lines in a pipe. On standard error."""
 
-import sys
 import time
 from pathlib import Path
 
@@ -10,7 +9,8 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from nram.cli.output import PLAIN_SECONDS
+from nram.cli.output import PLAIN_SECONDS, note
+from nram.messages import visible
 from nram.training.callbacks import Report, TrainingCallbacks
 from nram.training.config import TrainConfig
 
@@ -39,9 +39,9 @@ class TrainingDisplay(TrainingCallbacks):
 
     def note(self, text: str) -> None:
         if self.panel is not None:
-            self.panel.live.console.print(Text(text, style="dim"))
+            self.panel.live.console.print(Text(visible(text), style="dim"))
         else:
-            print(text, file=sys.stderr, flush=True)
+            note(text)
 
     def warning(self, text: str) -> None:
         self.note(f"nram {self.verb}: {text}")
@@ -85,7 +85,7 @@ class _Panel:
             )
             for index, stage in enumerate(config.stages)
         ]
-        self.title = Text(title, style="bold")
+        self.title = Text(visible(title), style="bold")
         self.live = Live(Group(self.title, self.bars), console=console, refresh_per_second=8)
         self.live.start()
 

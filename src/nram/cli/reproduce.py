@@ -11,9 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from nram.cli.arguments import add_device, jax_seed, positive
-from nram.cli.interruption import interruptible
 from nram.cli.output import PLAIN_SECONDS, ProgressLine, note, print_json
 from nram.cli.progress import TrainingDisplay
+from nram.process import interruptible
 from nram.programs.ir import ORIGINS, Origin
 from nram.reproduction.examining import Plan
 from nram.reproduction.job import ReproductionJob

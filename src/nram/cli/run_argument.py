@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 from nram.cli.arguments import natural
 from nram.cli.program_argument import add_modules, load_modules
@@ -43,7 +44,6 @@ def open_run(path: Path, arguments: argparse.Namespace) -> RunFolder:
     return folder
 
 
-def file_options(config: TrainConfig) -> list[str]:
-    """The options of `add_run` that name the files of a configuration."""
-    task = ["--task", config.task] if is_file_name(config.task) else []
-    return [*task, *(word for file in config.module_files for word in ("--module", file))]
+def file_options(config: TrainConfig) -> dict[str, Any]:
+    """The options of `add_run` that name the files of a configuration, for `command`."""
+    return {"task": config.task if is_file_name(config.task) else None, "module": list(config.module_files)}

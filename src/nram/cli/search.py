@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from nram.cli.arguments import natural, positive
-from nram.cli.interruption import interruptible
 from nram.cli.output import PLAIN_SECONDS, ProgressLine, note, print_json
 from nram.cli.program_argument import add_modules, load_modules, module_options
 from nram.errors import UsageError
 from nram.extensions.modules import split_names
 from nram.limits import wrong_cells
+from nram.messages import pasted
+from nram.process import interruptible
 from nram.programs.files import save_found, to_json
 from nram.programs.ir import Program
 from nram.programs.library import load_program
@@ -93,11 +94,12 @@ def _search(arguments: argparse.Namespace, job: SearchJob, out: Path) -> int:
             callbacks=progress,
             stopping=stopping,
         )
-    program = outcome.program or outcome.best
+        program = outcome.program or outcome.best
+        if program is not None:
+            save_found(program, out)  # still in the job: a signal outside would end the process
     if program is None:
         note("nram search: stopped before there was anything to keep")
         return 1
-    save_found(program, out)
     if outcome.program is not None:
         job.remove_state()
         return _found(arguments, program, job, outcome, out)
@@ -110,7 +112,7 @@ def _search(arguments: argparse.Namespace, job: SearchJob, out: Path) -> int:
 def _found(arguments: argparse.Namespace, program: Program, job: SearchJob, outcome: Outcome, out: Path) -> int:
     report = None
     if job.task is not None and arguments.verify_budget > 0:
-        note("verifying")
+        note(f"verifying {out}")
         report = verify(program, job.task, budget=arguments.verify_budget)
         program = report.recorded()
         save_found(program, out)
@@ -123,7 +125,7 @@ def _found(arguments: argparse.Namespace, program: Program, job: SearchJob, outc
     print(f"found after {outcome.seconds:.1f} s, {outcome.state.candidates:,} candidates, {outcome.structure}:\n")
     print(table_to_text(program))
     if report is not None:
-        print(report.to_text(str(out)))
+        print(report.to_text(pasted(out)))
     elif job.task is None:
         print("It fits every example. Whether it does more than that, only more examples can tell.")
     print(out)
@@ -147,7 +149,7 @@ def _not_found(arguments: argparse.Namespace, program: Program, job: SearchJob, 
         instance, result = min(failures, key=lambda pair: len(pair[0].input))
         print(f"  input    {_words(instance.input)}\n  expected {_words(instance.output)}")
         print(f"  obtained {_words(result.memory)}" + ("" if result.halted else "  (does not halt)"))
-    again = shlex.join(["nram", *job.words, "--out", str(out), "--resume"])
+    again = shlex.join(["nram", *job.words, "--out", pasted(out), "--resume"])
     print(f"{out}\nGo on: {again} --budget SECONDS")
     return 1
 

@@ -16,6 +16,7 @@ from nram.cli.run_argument import add_trust, open_run
 from nram.errors import UsageError
 from nram.extensions import known_task
 from nram.files import check_destination, write_result
+from nram.messages import command
 from nram.pictures.trace_html import trace_to_html
 from nram.pictures.trace_records import PICTURE_SUFFIXES, Trace
 from nram.pictures.traces import record_trace, trace_to_json, trace_to_latex, trace_to_text
@@ -104,7 +105,7 @@ def _trace_program(arguments, form: str) -> int:
     if (Path(arguments.program) / "run.json").is_file():
         raise UsageError(
             f"{arguments.program} is a training run: --soft traces its continuous machine, "
-            f"'nram extract {arguments.program}' makes a program from it"
+            f"{command('extract', arguments.program)} makes a program from it"
         )
     program = program_of(arguments)
     trace = _record(arguments, program)

@@ -2,15 +2,15 @@
 
 import argparse
 import json
-import shlex
 from pathlib import Path
 
 from nram.cli.arguments import add_device, jax_seed
-from nram.cli.interruption import interruptible
 from nram.cli.output import print_json
 from nram.cli.program_argument import add_modules, load_modules
 from nram.cli.progress import TrainingDisplay
 from nram.cli.run_argument import add_trust, file_options
+from nram.messages import command
+from nram.process import interruptible
 from nram.training.job import TrainingJob
 from nram.training.settings import config_to_dict, flat_settings, load_config
 
@@ -94,7 +94,7 @@ def _print_result(result: dict, job: TrainingJob) -> None:
             part, limit, count = PARTS[failure["part"]], failure["limit"], failure["members"]
             print(f"Examined under every step limit, {count} of {examined} failed {part}, first under {limit}.")
         print(f"What to do about it: {WHEN_STUCK}")
-    print(f"Next: {shlex.join(['nram', 'eval', str(job.folder.path), *file_options(job.config)])}")
+    print(f"Next: {command('eval', job.folder.path, **file_options(job.config))}")
 
 
 def _list_settings(arguments) -> int:

@@ -83,6 +83,8 @@ def learn_by_training(
         for candidate in _candidates(run, job.device, parts, index):
             best = better(best, candidate)
             refused += candidate.judgement.training.exact and not candidate.judgement.exact
+            if stopping() and run.result is None:  # it can go on, and its members are then tried again
+                break
         scored = index if run.result is None else index + 1
         yield TrainingEnd(best, refused, index + 1, scored, time.monotonic() - began)
         if best is not None and best.judgement.exact:

@@ -24,6 +24,7 @@ from nram.learning.judgement import Judgement, judgement_of
 from nram.learning.parts import Parts, sizes_in_words, split
 from nram.learning.report import beginning, to_json, to_text
 from nram.limits import StepLimit
+from nram.messages import pasted
 from nram.pictures.circuits import MAX_OPERATIONS, MAX_ROWS, program_svg
 from nram.programs.card import card
 from nram.programs.files import from_json, read_program, save_found, save_program
@@ -66,7 +67,7 @@ class LearningJob:
     @property
     def words(self) -> list[str]:
         """The words of the command after `nram` on which the result depends."""
-        words = ["learn", str(self.file.path), "--seed", str(self.seed), "--budget", f"{self.budget:g}"]
+        words = ["learn", pasted(self.file.path), "--seed", str(self.seed), "--budget", f"{self.budget:g}"]
         if self.method != "both":
             words += ["--method", self.method]
         return words if self.steps is None else [*words, "--steps", self.steps_in_words]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from nram.learning.judgement import Score, Wrong
 from nram.learning.parts import FEW_OF_A_SIZE, Parts, by_size, cautions, memories_in_words, sizes_in_words, span
 from nram.limits import wrong_cells
+from nram.messages import pasted
 from nram.programs.files import to_json as program_to_json
 from nram.programs.text import table_to_text
 from nram.tasks.example_files import ExampleFile
@@ -200,5 +201,5 @@ def advice(learned: Learned) -> list[str]:
     if judgement is not None and not judgement.halts and job.steps is None:
         told.append("it does not always halt in time: if the problem needs more steps, say so, as with --steps 6n+40")
     longer = replace(job, budget=2 * job.budget)
-    told.append("more time: " + shlex.join(["nram", *longer.words, "--out", str(job.folder), "--resume"]))
+    told.append("more time: " + shlex.join(["nram", *longer.words, "--out", pasted(job.folder), "--resume"]))
     return told

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, get_args
 from nram.errors import UsageError
 from nram.extensions import digest_of
 from nram.limits import StepLimit
+from nram.messages import visible
 from nram.modules import MODULE_NAMES, MODULES, Builder, Module
 
 if TYPE_CHECKING:
@@ -51,11 +52,11 @@ class ProgramError(UsageError):
     """An invalid program. `problems` lists everything that is wrong with it."""
 
     def __init__(self, problems: Sequence[str], where: str = "this is not a program"):
-        self.problems = tuple(map(_visible, problems))
+        self.problems = tuple(map(visible, problems))
         first = self.problems[:20]
         if len(self.problems) > len(first):
             first = (*first, f"and {len(self.problems) - len(first)} more")
-        super().__init__(f"{_visible(where)}:\n" + "\n".join(f"  - {problem}" for problem in first))
+        super().__init__(f"{visible(where)}:\n" + "\n".join(f"  - {problem}" for problem in first))
 
 
 T = TypeVar("T")
@@ -291,8 +292,3 @@ def is_name(text: str) -> bool:
 def is_plain(text: str) -> bool:
     """Whether a text is one line of visible characters without spaces around it, so that the text form keeps it."""
     return 0 < len(text) <= 1000 and text.isprintable() and text == text.strip()
-
-
-def _visible(text: str) -> str:
-    """The text with control and unprintable characters escaped; line breaks stay."""
-    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)

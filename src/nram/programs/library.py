@@ -10,6 +10,7 @@ from pathlib import Path
 
 from nram.errors import UsageError
 from nram.extensions import get_task, known_task, task_names
+from nram.messages import command
 from nram.programs.files import read_program
 from nram.programs.ir import ORIGINS, Origin, Program
 from nram.programs.text import from_text
@@ -77,7 +78,7 @@ def load_program(name_or_path: str | Path) -> Program:
     path = Path(name_or_path)
     if path.is_dir():
         if (path / "run.json").is_file():
-            raise UsageError(f"{path} is a training run: 'nram extract {path}' makes a program from it")
+            raise UsageError(f"{path} is a training run: {command('extract', path)} makes a program from it")
         raise UsageError(f"{path} is a folder: name a program file")
     if not path.exists():
         names = sorted({entry.name for entry in zoo_entries()})

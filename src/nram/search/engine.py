@@ -96,6 +96,8 @@ class Search:
             pool = self._pool_now()
             self._have_tables(pool)
             for structure in self.structures:
+                if self.stopping():
+                    return
                 shape_of(structure)
             chain = round_of_chains(0, self.seed, self.structures)[0]._replace(budget=1)
             genes = random_table(chain.structure, chain.seed)

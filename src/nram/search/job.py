@@ -17,6 +17,7 @@ from nram.errors import NramError, UsageError
 from nram.extensions import find_module, get_module, get_task, is_task_file, select_modules, task_names
 from nram.files import check_destination, locked, read_bounded, remove_leftovers
 from nram.limits import wrong_cells
+from nram.messages import pasted
 from nram.modules import MODULE_NAMES, Module
 from nram.programs.card import card
 from nram.programs.execute import Result, execute
@@ -148,7 +149,7 @@ class SearchJob:
             task=task,
             digest=digest,
             start=start,
-            words=["search", named or name, "--seed", str(seed), *space.words, *words],
+            words=["search", pasted(named or name), "--seed", str(seed), *space.words, *words],
         )
 
     @contextlib.contextmanager

@@ -5,6 +5,7 @@ at N'). Validation, examination and test draw from separate streams of seeds, so
 choose a member.
 """
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -180,14 +181,26 @@ class Examination(NamedTuple):
 FAR = 50  # the paper tests generalisation up to here
 
 
-def examine(config: TrainConfig, controller: Controller, seed: int, count: int) -> Examination:
-    """Test for perfection, the cheap and telling parts first; what follows a failure is not run."""
+def examine(
+    config: TrainConfig,
+    controller: Controller,
+    seed: int,
+    count: int,
+    before_each: Callable[[], None] = lambda: None,
+) -> Examination:
+    """Test for perfection, the cheap and telling parts first; what follows a failure is not run.
+
+    `before_each` is called before each evaluation. Some compile for seconds, and the caller may want to stop.
+    """
     trained = config.trained_up_to
 
     def failure(mode: Mode, complexity: int) -> str | None:
         trial = Trial(config.task, complexity, count, seed, "examination")
-        scores = ((limit, evaluate(config, controller, trial, mode, limit)) for limit in LIMIT_NAMES)
-        return next((limit for limit, score in scores if score.exact < 1.0), None)
+        for limit in LIMIT_NAMES:
+            before_each()
+            if evaluate(config, controller, trial, mode, limit).exact < 1.0:
+                return limit
+        return None
 
     hard = failure("hard", trained)
     far = hard or failure("hard", FAR)

@@ -11,7 +11,6 @@ import contextlib
 import json
 import os
 import re
-import shlex
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -29,6 +28,7 @@ from nram.files import (
     remove_leftovers,
     write_atomically,
 )
+from nram.messages import command
 from nram.records import Tolerant, read_record
 from nram.runtime import versions
 from nram.training.checkpoint import load_arrays, read_description, save_arrays
@@ -135,7 +135,7 @@ class RunFolder:
             if path.exists() and not path.is_dir():
                 raise UsageError(f"{path} is a file: name the folder of a run")
             what = "has no run.json" if path.is_dir() else "does not exist"
-            raise UsageError(f"{path} is not a run: it {what}; 'nram train TASK --out {path}' makes one")
+            raise UsageError(f"{path} is not a run: it {what}; {command('train', 'TASK', out=path)} makes one")
         _ = run.record  # what cannot be read is refused now, not later
         return run
 
@@ -178,8 +178,7 @@ class RunFolder:
 
     def resume_command(self, config: TrainConfig) -> str:
         """The command that continues this run. It names the files of user-defined modules."""
-        files = [word for file in config.module_files for word in ("--module", file)]
-        return shlex.join(["nram", "train", config.task, "--out", str(self.path), "--resume", *files])
+        return command("train", config.task, out=self.path, resume=True, module=list(config.module_files))
 
     def differences(self, device: str) -> list[str]:
         """What has changed since the run was started, of everything that its exact result depends on."""
@@ -258,8 +257,8 @@ class RunFolder:
         if not path.is_file():
             have = ", ".join(map(str, self.members()))
             if not have:
-                command = self.resume_command(self.config)
-                raise UsageError(f"{self.path} has no trained member yet: finish it with {command}")
+                words = self.resume_command(self.config)
+                raise UsageError(f"{self.path} has no trained member yet: finish it with {words}")
             raise UsageError(f"{self.path} has no member {rank}: it has {have}")
         return path
 

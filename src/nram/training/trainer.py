@@ -7,7 +7,7 @@ at any checkpoint ends in the same bits as an uninterrupted one.
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -95,6 +95,7 @@ class _Trainer:
             self.state = _State()
             self.population = init_population(config, config.stages[0].population)
         run.cut_metrics(self.state.rows)
+        self._keep()
         self.examinations: dict[int, Examination] = {}  # by member index, of the population as it is now
         self.saved_at = self.ticked_at = time.monotonic()
 
@@ -103,6 +104,7 @@ class _Trainer:
         config, state = self.config, self.state
         stage = config.stages[state.stage]
         last = state.stage == len(config.stages) - 1
+        self._stop_if_asked()
         self._note(f"compiling for n <= {stage.max_complexity}")
         kernel = kernel_of(config, stage, self.devices)
         if kernel.reason:
@@ -113,11 +115,15 @@ class _Trainer:
 
         def score_members() -> tuple[Fit | None, Score]:
             found = fit(self.population, state.stage, state.step) if fit else None
+            self._stop_if_asked()
             # A straight-through stage is scored under its own step limits; those of the task are for later stages.
-            return found, found.score if stage.straight_through and found else validate(self.population)
+            score = found.score if stage.straight_through and found else validate(self.population)
+            self._stop_if_asked()
+            return found, score
 
         keys = stage_keys(config, state.stage)
         jax.block_until_ready(advance(self.population, keys, state.step, 0))  # no step: only compiles
+        self._stop_if_asked()
         score = None
         while state.step < stage.steps:
             to_check = config.check_every - state.step % config.check_every
@@ -138,7 +144,10 @@ class _Trainer:
             if stage.cull.share and found and score and steps == to_check and state.step < stage.steps:
                 self.population = cull(config, state.stage, state.step, self.population, found, score)
                 self.examinations = {}
-            self._maybe_save()
+            self._keep()
+            self._stop_if_asked()
+            if time.monotonic() - self.saved_at >= CHECKPOINT_SECONDS:
+                self._save()
         if score is None:  # resumed at the very end of the stage
             _, score = score_members()
         if last:
@@ -148,6 +157,7 @@ class _Trainer:
             self.population = clone_best(config, state.stage, self.population, score)
             kept = min(config.stages[state.stage].kept, stage.population)
             self._note(f"the best {kept} of {stage.population} members go on")
+        self._keep()
         self._save()
 
     def _enough_solved(self, stage: StageConfig, score: Score, last: bool) -> bool:
@@ -163,6 +173,7 @@ class _Trainer:
         """Examine the best members of the last stage, save them and write the result."""
         config, stage = self.config, self.config.stages[-1]
         score = compile_validation(config, stage, self.devices)(self.population)
+        self._stop_if_asked()
         order = ranking(self.population, score)[:BEST]
         perfect = self._perfect([member for member in order if score.exact[member] == 1.0])
         order = sorted(order, key=lambda member: member not in perfect)  # stable
@@ -205,7 +216,9 @@ class _Trainer:
             self._note(f"examining the best {'member' if len(fresh) == 1 else f'{len(fresh)} members'}")
         for member in fresh:
             controller = member_at(self.population.members.controller, member)
-            self.examinations[member] = examine(self.config, controller, self.config.seed, EXAMINATION)
+            self.examinations[member] = examine(
+                self.config, controller, self.config.seed, EXAMINATION, self._stop_if_asked
+            )
         return [member for member in first if self.examinations[member].passed]
 
     def _failures(self) -> list[dict[str, Any]]:
@@ -257,18 +270,27 @@ class _Trainer:
     def _note(self, text: str) -> None:
         self.callbacks.note(f"stage {self.state.stage}: {text}")
 
-    def _maybe_save(self) -> None:
+    def _keep(self) -> None:
+        """Remember the present state: from here the run can go on to the same bits.
+
+        Between the steps before a check and the end of that check it cannot, because a resumed run would skip the
+        check. A run that is stopped there goes back to before these steps.
+        """
+        self.kept = self.population, replace(self.state)
+
+    def _stop_if_asked(self) -> None:
         if self.stopping():
+            self._tick()
+            state = self.kept[1]
+            state.seconds = self.state.seconds
             self._save()
-            where = f"step {self.state.step} of stage {self.state.stage}"
-            raise Interrupted(f"stopped at {where}; go on with: {self.run.resume_command(self.config)}")
-        if time.monotonic() - self.saved_at >= CHECKPOINT_SECONDS:
-            self._save()
+            onwards = self.run.resume_command(self.config)
+            raise Interrupted(f"stopped at step {state.step} of stage {state.stage}; go on with: {onwards}")
 
     def _save(self) -> None:
-        self.population = jax.tree.map(np.asarray, self.population)
-        description = {"state": asdict(self.state), "config": config_to_dict(self.config)}
-        save_arrays(self.run.checkpoint, self.population, description)
+        population, state = self.kept
+        description = {"state": asdict(state), "config": config_to_dict(self.config)}
+        save_arrays(self.run.checkpoint, jax.tree.map(np.asarray, population), description)
         self.saved_at = time.monotonic()
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
 from typing import Any
 
 from nram.errors import NramError, UsageError
+from nram.messages import command
 from nram.pictures.traces import record_trace, trace_to_text
 from nram.programs.interpret import interpret
 from nram.programs.ir import Program
@@ -39,16 +39,15 @@ class Counterexample(Failure):
         There are none if the memory is too large for a command line; the JSON form has it.
         """
         cells = self.memory
-        size = ""
+        size = None
         if len(cells) > MANY_CELLS:
             cells = cells[: max((address + 1 for address, cell in enumerate(cells) if cell), default=1)]
-            size = f" --memory-size {len(self.memory)}"
+            size = len(self.memory)
         if len(cells) > MOST_CELLS_IN_A_COMMAND:
             return ()
-        words = " ".join(map(str, cells))
+        memory = " ".join(map(str, cells))
         return tuple(
-            f'nram {verb} {shlex.quote(program)} --memory "{words}"{size} --max-steps {self.limit}'
-            for verb in ("run", "trace")
+            command(verb, program, memory=memory, memory_size=size, max_steps=self.limit) for verb in ("run", "trace")
         )
 
     def trace(self, program: Program, width: int | None = 120) -> str:

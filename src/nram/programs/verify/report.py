@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from nram.limits import StepLimit
+from nram.messages import command
 from nram.programs.files import record_to_json
 from nram.programs.ir import Evidence, Program
 from nram.programs.verify.counterexample import MANY_CELLS, Counterexample
@@ -158,10 +158,10 @@ class Report:
             example.trace(self.program, width),
         ]
         name = called or self.program.name
-        commands = [f"  {command}" for command in example.commands(name)]
+        commands = [f"  {words}" for words in example.commands(name)]
         if not commands:
-            file = f"nram run {shlex.quote(name)} --memory @FILE --max-steps {example.limit}"
-            commands = [f"  {file}", "  with the memory from --json in the file"]
+            words = command("run", name, memory="@FILE", max_steps=example.limit)
+            commands = [f"  {words}", "  with the memory from --json in the file"]
         return [*lines, "repeat it:", *commands, ""]
 
 
