@@ -103,6 +103,22 @@ def test_a_run_stopped_at_any_report_ends_the_same(left_alone, tmp_path, count):
     assert ending(tmp_path) == left_alone
 
 
+def test_a_run_stopped_wherever_it_asks_ends_the_same(left_alone, tmp_path):
+    """Also between the parts of a check, in an examination, between stages and while it finishes."""
+    stops = 0
+    for asked in range(2, 200, 5):
+        path, answers = tmp_path / str(asked), iter([False] * asked + [True])
+        try:
+            go_on(path, stopping=lambda answers=answers: next(answers, True))
+        except Interrupted:
+            stops += 1
+        else:
+            break
+        go_on(path)
+        assert ending(path) == left_alone
+    assert stops > 5
+
+
 def test_a_run_stopped_at_every_report_ends_the_same(left_alone, tmp_path):
     for stage, step in REPORTS:
         with pytest.raises(Interrupted, match=f"step {step} of stage {stage};"):

@@ -43,7 +43,7 @@ def _unexpected(error: BaseException) -> str:
         return f"{error.filename or 'the system'}: {error.strerror}"
     if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error):
         return "out of memory: use a smaller population, batch or memory"
-    words = " ".join(f"{type(error).__name__}: {error}".split())
+    words = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
     words = words if len(words) <= LONGEST else f"{words[:LONGEST]}..."
     if isinstance(error, ImportError):
         return f"{words}: a library that nram needs is missing or damaged: install nram again"
