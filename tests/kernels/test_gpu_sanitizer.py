@@ -40,7 +40,17 @@ def sanitised(tmp_path):
     }
 
     def run(tool: str, *words: str) -> tuple[str, int]:
-        command = [program, "--tool", tool, "--kernel-name", "kns=episodes", "--kernel-name", "kns=gradients"]
+        command = [
+            program,
+            "--tool",
+            tool,
+            "--show-backtrace",
+            "no",
+            "--kernel-name",
+            "kns=episodes",
+            "--kernel-name",
+            "kns=gradients",
+        ]
         command += [sys.executable, "-m", "support.sanitized_gpu", *words]
         printed = subprocess.run(command, capture_output=True, text=True, env=environment)
         found = re.search(SUMMARY[tool], printed.stdout)
