@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import py_compile
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -16,6 +18,7 @@ from nram.cli import main
 from nram.errors import UsageError
 from nram.extensions import get_task, register_task, task_names
 from nram.extensions import task_checks as checks
+from nram.extensions.loading import find_entry_points
 from nram.extensions.tasks import REGISTRY
 from nram.programs.library import load_program
 from nram.tasks import BUILT_IN, Task
@@ -100,6 +103,37 @@ def test_a_file_may_import_what_lies_beside_it_and_prints_nowhere_else(file, cap
     assert instance.output[0] == max(instance.input)
     captured = capsys.readouterr()
     assert captured.out == "" and captured.err == "loading\n"
+
+
+def test_what_lies_beside_a_file_is_found_late_and_by_its_helpers_too(file, tmp_path):
+    file("from second_helper import LARGEST\n", "first_helper.py")
+    file("import helping_package.part\nLARGEST = helping_package.part.LARGEST\n", "second_helper.py")
+    (tmp_path / "helping_package").mkdir()
+    file("from third_helper import LARGEST\n", "helping_package/part.py")
+    file("LARGEST = max\n", "third_helper.py")
+    find = "__import__('importlib').import_module('first_helper')"
+    (instance,) = get_task(file(TEXT.replace("max(memory)", f"{find}.LARGEST(memory)"))).sample(4, 1, seed=3)
+    assert instance.output[0] == max(instance.input)
+
+
+def test_what_lies_beside_a_file_is_hidden_from_all_that_is_not_there(file, tmp_path):
+    before = list(sys.path)
+    file("", "optional_part_of_a_library.py")
+    (tmp_path / "planted-1.0.dist-info").mkdir()
+    (tmp_path / "planted-1.0.dist-info" / "entry_points.txt").write_text("[nram.tasks]\nplanted = planted:TASK\n")
+    get_task(file(TEXT))
+    assert sys.path == before and "planted" not in find_entry_points("nram.tasks")
+    with pytest.raises(ModuleNotFoundError):
+        import_module("optional_part_of_a_library")
+
+
+def test_compiled_code_beside_a_file_does_not_replace_its_source(file):
+    other = file("LARGEST = min\n", "planted_helper.py")
+    py_compile.compile(str(other), invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+    file("LARGEST = max\n", "planted_helper.py")
+    text = TEXT.replace("max(memory)", "planted_helper.LARGEST(memory)")
+    (instance,) = get_task(file(f"import planted_helper\n{text}")).sample(4, 1, seed=3)
+    assert instance.output[0] == max(instance.input)
 
 
 def test_loading_and_sampling_leave_jax_alone():

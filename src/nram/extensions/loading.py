@@ -10,12 +10,19 @@ import os
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
-from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.machinery import (
+    EXTENSION_SUFFIXES,
+    SOURCE_SUFFIXES,
+    ExtensionFileLoader,
+    FileFinder,
+    ModuleSpec,
+    SourceFileLoader,
+)
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import module_from_spec
 from itertools import count
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, FrameType, ModuleType
 from typing import Any
 
 from nram.errors import NramError, UsageError
@@ -62,16 +69,14 @@ def import_file(path: Path, shown: str, what: str) -> ModuleType:
     require_python_file(path, shown, what)
     # A unique name, so that a file called copy.py replaces no other module.
     name = f"nram_user_{what}_{next(_numbers)}_{path.stem}"
-    loader = SourceFileLoader(name, str(path))
+    loader = _SourceLoader(name, str(path))
     module = module_from_spec(ModuleSpec(name, loader, origin=str(path)))
     module.__file__ = str(path)
     sys.modules[name] = module
-    if str(path.parent) not in sys.path:
-        sys.path.append(str(path.parent))  # for files beside it; last, so that it hides nothing
+    _neighbours.add(name, str(path.parent))
     try:
         with contextlib.redirect_stdout(sys.stderr):  # so that its prints do not mix with JSON
-            # Without the cache of compiled files: a change within a second would be missed.
-            exec(loader.source_to_code(loader.get_data(str(path)), str(path)), module.__dict__)
+            loader.exec_module(module)
     except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise UsageError(f"{line_of(error, shown, str(path))}: {last_line(error)}") from None
@@ -79,6 +84,50 @@ def import_file(path: Path, shown: str, what: str) -> ModuleType:
 
 
 _numbers = count()
+
+
+class _SourceLoader(SourceFileLoader):
+    """A loader without the cache of compiled files: these may be older than the source, or do something else."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        path = self.get_filename(fullname)
+        return self.source_to_code(self.get_data(path), path)
+
+
+class _Neighbours:
+    """A finder of what lies beside a user's file, for the code in that folder alone.
+
+    If the folder were on `sys.path`, libraries would look for plug-ins and optional parts there, and execute files that
+    the user's file does not import.
+    """
+
+    def __init__(self) -> None:
+        self.folders: dict[str, str] = {}  # of each module that was found here, by its name up to the first dot
+
+    def add(self, name: str, folder: str) -> None:
+        self.folders[name.partition(".")[0]] = folder
+        if self not in sys.meta_path:
+            sys.meta_path.append(self)  # last, so that it hides nothing
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        frame = sys._getframe(1)
+        while frame is not None and _package_of(frame) == "importlib":
+            frame = frame.f_back
+        folder = None if frame is None else self.folders.get(_package_of(frame))
+        if folder is None or path is not None:  # the parts of a package are found by the package
+            return None
+        loaders = (ExtensionFileLoader, EXTENSION_SUFFIXES), (_SourceLoader, SOURCE_SUFFIXES)
+        spec = FileFinder(folder, *loaders).find_spec(name)
+        if spec is not None:
+            self.add(name, folder)
+        return spec
+
+
+def _package_of(frame: FrameType) -> str:
+    return frame.f_globals.get("__name__", "").partition(".")[0]
+
+
+_neighbours = _Neighbours()
 
 
 # ---- entry points
