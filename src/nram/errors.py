@@ -6,11 +6,22 @@ import reprlib
 from collections.abc import Sequence
 from typing import Any
 
+from nram.messages import visible
+
+MOST_CHARACTERS = 8_000  # of a message
+
 
 class NramError(Exception):
     """The work failed: exit status 1. The message says what happened and what to do next."""
 
     exit_status = 1
+
+    def __str__(self) -> str:
+        """The message as a terminal may show it: parts of a hostile file in it cannot control or flood the terminal."""
+        text = super().__str__()
+        if len(text) > MOST_CHARACTERS:
+            text = f"{text[: MOST_CHARACTERS // 2]} ... {text[-MOST_CHARACTERS // 4 :]}"
+        return visible(text)
 
 
 class UsageError(NramError):

@@ -52,6 +52,12 @@ def written(**parts: str) -> str:
             "mine.py, line 6: MINE(0, 0) with M = 3 fails: ZeroDivisionError: integer division or modulo by zero: give "
             "a number for all arguments from 0 to M-1",
         ),
+        (
+            {"integer": "lambda M, x, y: 10**5000"},
+            "gives a value of type int that cannot be printed, which leaves 0..M-1",
+        ),
+        ({"integer": "lambda M, x, y: exit(3)"}, "MINE(0, 0) with M = 3 fails: SystemExit: 3"),
+        ({"emit": "lambda b, x, y: exit(3)"}, "mine.py, line 7: emit fails: SystemExit: 3"),
         ({"integer": "lambda M, x: x"}, "MINE(0, 0) with M = 3 fails: TypeError"),
         ({"integer": "lambda M, x, y: x if M < 3000 else M"}, "with M = 3000 gives 3000, which leaves 0..M-1"),
         (

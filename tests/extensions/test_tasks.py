@@ -190,6 +190,14 @@ FIELDS = [
     ("step_limit=StepLimit(2, 6)", "step_limit=StepLimit(2, 6), min_complexity=0", "min_complexity is 0"),
     ("step_limit=StepLimit(2, 6)", "step_limit=StepLimit(2, 6), trained_up_to=0", "trained_up_to is 0"),
     ("oracle=oracle", "oracle=3", "oracle is 3: make it a function"),
+    ("step_limit=StepLimit(2, 6)", "step_limit=StepLimit(None, 6)", "whole numbers from 0 up"),
+    ("step_limit=StepLimit(2, 6)", "step_limit=StepLimit(2, 10**5000)", "whole numbers from 0 up"),
+    ("step_limit=StepLimit(2, 6)", "step_limit=StepLimit(2, 6), min_complexity=10**5000", "type int that cannot"),
+    (
+        "step_limit=StepLimit(2, 6)",
+        "step_limit=StepLimit(2, 6), trained_up_to=10**12",
+        "trained_up_to is 1000000000000",
+    ),
 ]
 
 
@@ -214,6 +222,10 @@ BEHAVIOUR = [
     ("lambda n: n + 2", "lambda n: n + 1", "at least 3 cells"),
     ("lambda n: n + 2", "lambda n: 60 - n if n < 50 else n", "it must not fall as n grows"),
     ("lambda n: n + 2", "lambda n: 60", "it must grow with n"),
+    ("lambda n: n + 2", "lambda n: 10**6 * n", "least_memory(41) is 41000000: a memory of this complexity has at most"),
+    ("lambda n: n + 2", "lambda n: __import__('sys').exit(3)", "least_memory(1) fails: SystemExit: 3"),
+    (SAMPLER, SAMPLER.replace("[0, *", "[10**5000, *"), "type int that cannot be printed in cell 0"),
+    (ORACLE, ORACLE.replace("return", "raise SystemExit(4)\n    return"), "fails: SystemExit: 4"),
     ("lambda n: n + 2", "lambda n: n + 2 + 0 // (n - 3)", "least_memory(3) fails: ZeroDivisionError"),
     (SAMPLER, "    return tuple(values)\n\n\ndef oracle", "sample_input(rng, 1, 3) gives a tuple"),
     (SAMPLER, "    return [0, *values]\n\n\ndef oracle", "gives 2 cells instead of 3: fill it up with zeros"),
@@ -243,6 +255,16 @@ BEHAVIOUR = [
         "    oracle=oracle,",
         "    oracle=oracle,\n    scored_cells=lambda memory, cells: [1],",
         "gives [1]: give a list of some",
+    ),
+    (
+        "    oracle=oracle,",
+        "    oracle=oracle,\n    scored_cells=lambda memory, cells: [[]],",
+        "gives [[]]: give a list of some",
+    ),
+    (
+        "    oracle=oracle,",
+        "    oracle=oracle,\n    scored_cells=lambda memory, cells: cells * 10**6,",
+        "give a list of some of the output cells, each once",
     ),
     ("product(range(1, memory_size)", "product(range(1, memory_size - 1)", "which sample_input draws: they must agree"),
     ("product(range(1, memory_size)", "product([1, 1, 2]", "lists a memory twice"),

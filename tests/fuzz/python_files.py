@@ -85,7 +85,7 @@ SPOILS = (
     *(f"lambda value: {expression}" for expression in EXPRESSIONS),
     *(f"lambda value: with_item(value, {expression})" for expression in EXPRESSIONS),
     *("lambda value: value[:-1]", "lambda value: value + value", "lambda value: [value]", "lambda value: str(value)"),
-    *("lambda value: -value", "lambda value: value + 1", "lambda value: value * 10**6", "lambda value: float(value)"),
+    *("lambda value: -value", "lambda value: value + 1", "lambda value: value * 1000", "lambda value: float(value)"),
     *("lambda value: np.array(value)", "lambda value: tuple(value)", "lambda value: iter(value)", "lambda value: None"),
 )
 FAILING = ["repr", "eq", "hash", "len", "bool", "iter", "int", "index", "str", "call", "getattr", "lt", "array"]

@@ -37,7 +37,10 @@ def refuse(problems: Sequence[str], where: str) -> None:
 
 
 def short(value: object) -> str:
-    text = repr(value)
+    try:
+        text = repr(value)
+    except Exception:  # of user code, or of Python: it does not print integers of thousands of digits
+        return f"a value of type {type(value).__name__} that cannot be printed"
     return text if len(text) <= 60 else f"{text[:50]}...{text[-5:]}"
 
 
@@ -174,7 +177,7 @@ def calling(what: str, shown: str, file: str | None, cure: str = "") -> Iterator
         yield
     except NramError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         words = f"{line_of(error, shown, file)}: {what} fails: {last_line(error)}"
         raise UsageError(words + (f": {cure}" if cure else "")) from error
 

@@ -9,6 +9,7 @@ from hashlib import sha256
 from itertools import islice, product
 from operator import index
 from random import Random
+from types import FunctionType
 from typing import Any
 
 from nram.extensions.checking_builder import CheckingBuilder, MisuseError, Number
@@ -68,7 +69,7 @@ def checked_integer(module: Module, shown: str, file: str | None) -> Callable[..
     def integer(size: int, *arguments: int) -> int:
         try:
             value = module.integer(size, *arguments)
-        except Exception:
+        except (Exception, SystemExit):
             what = call(module, size, arguments)
             with calling(what, shown, file, "give a number for all arguments from 0 to M-1"):
                 raise
@@ -80,7 +81,7 @@ def checked_integer(module: Module, shown: str, file: str | None) -> Callable[..
             raise
         if not 0 <= number < size:
             what = call(module, size, arguments)
-            refuse([f"{what} gives {number}, which leaves 0..M-1: take it modulo M, as (...) % M"], where)
+            refuse([f"{what} gives {short(number)}, which leaves 0..M-1: take it modulo M, as (...) % M"], where)
         return number
 
     return integer
@@ -103,7 +104,7 @@ def call(module: Module, size: int, arguments: tuple[int, ...]) -> str:
 
 def _line_of(function: Any, shown: str, file: str | None) -> str:
     """The line on which a function begins, if it is in this file."""
-    code = getattr(function, "__code__", None)
+    code = function.__code__ if isinstance(function, FunctionType) else None
     return f"{shown}, line {code.co_firstlineno}" if code is not None and code.co_filename == file else shown
 
 

@@ -16,6 +16,9 @@ from nram.tasks.base import SymbolicCase, Task, Term
 SIZES_TRIED = (0, 1, 2, 3, 5, 9, 40)  # added to the smallest complexity
 DRAWN = 4  # instances of each complexity and memory size
 LISTED = 5_000  # at most so many inputs of `legal_inputs` are checked
+MOST_STEPS = 10**9 - 1  # each part of a step limit, as in a program's card
+MOST_CELLS = 2**31 - 1  # addresses are 32-bit integers
+MOST_CELLS_TRIED = 1_000_000  # at the complexities that are tried, so that the checks are quick
 FAR = 1_000  # the least memory is checked for so many complexities
 
 
@@ -38,19 +41,21 @@ def field_problems(task: Task) -> list[str]:
             for what, text in (("summary", task.summary), ("layout", task.layout))
         ),
         (
-            type(least) is int and least >= 1,
-            f"min_complexity is {short(least)}: complexities are whole numbers from 1 up",
+            type(least) is int and 1 <= least <= MOST_CELLS,
+            f"min_complexity is {short(least)}: complexities are whole numbers from 1 up, below 2^31",
         ),
         (
-            type(task.trained_up_to) is int and (type(least) is not int or task.trained_up_to >= least),
+            type(task.trained_up_to) is int
+            and (type(least) is not int or least <= task.trained_up_to)
+            and task.trained_up_to <= MOST_CELLS,
             f"trained_up_to is {short(task.trained_up_to)}: make it a whole number, at least min_complexity",
         ),
         (isinstance(limit, StepLimit), f"step_limit is {short(limit)}: write StepLimit(2, 6) for T(n) = 2n + 6"),
         (
             not isinstance(limit, StepLimit)
-            or all(type(part) is int and part >= 0 for part in (limit.per_item, limit.constant))
+            or all(type(part) is int and 0 <= part <= MOST_STEPS for part in (limit.per_item, limit.constant))
             and limit.per_item + limit.constant > 0,
-            f"step_limit is {limit}: both parts are whole numbers from 0 up, and not both are 0",
+            f"step_limit is {short(limit)}: whole numbers from 0 up to {MOST_STEPS:,}, and not both 0",
         ),
     ]
     for what in ("least_memory", "sample_input", "oracle", "scored_cells"):
@@ -64,6 +69,17 @@ def field_problems(task: Task) -> list[str]:
 
 
 # ---- checks of single results
+
+
+def least_memory_problems(size: Any, n: int, most: int = MOST_CELLS) -> list[str]:
+    """What is wrong with the least memory of this complexity."""
+    if type(size) is not int:
+        return [f"least_memory({n}) is {short(size)}: make it a whole number"]
+    if size < 3:
+        return [f"least_memory({n}) is {short(size)}: a memory has at least 3 cells, so write max(3, ...)"]
+    if size > most:
+        return [f"least_memory({n}) is {short(size)}: a memory of this complexity has at most {most:,} cells"]
+    return []
 
 
 def memory_problems(memory: Any, memory_size: int, what: str) -> list[str]:
@@ -80,7 +96,7 @@ def memory_problems(memory: Any, memory_size: int, what: str) -> list[str]:
     if type(memory[cell]) is not int:
         return [f"{what} gives {short(memory[cell])} in cell {cell}: make it a plain integer, int(...)"]
     return [
-        f"{what} gives {memory[cell]} in cell {cell}: a memory of {memory_size} cells holds values from 0 to "
+        f"{what} gives {short(memory[cell])} in cell {cell}: a memory of {memory_size} cells holds values from 0 to "
         f"{memory_size - 1}, so draw smaller values or raise least_memory"
     ]
 
@@ -107,9 +123,10 @@ def answer_problems(answer: Any, memory: Sequence[int], what: str) -> list[str]:
 
 
 def scored_problems(scored: Any, cells: list[int], what: str) -> list[str]:
-    if isinstance(scored, list) and scored and set(scored) <= set(cells):
+    whole = isinstance(scored, list) and all(type(cell) is int for cell in scored)
+    if whole and scored and len(set(scored)) == len(scored) and set(scored) <= set(cells):
         return []
-    return [f"{what} gives {short(scored)}: give a list of some of the output cells"]
+    return [f"{what} gives {short(scored)}: give a list of some of the output cells, each once"]
 
 
 def _address_problems(cells: Any, memory_size: int, what: str) -> list[str]:
@@ -148,12 +165,10 @@ def _behaviour_problems(task: Task) -> Iterator[str]:
 
 def _least_memory_problems(task: Task) -> Iterator[str]:
     before = first = task.least_memory(task.min_complexity)
+    largest = task.min_complexity + SIZES_TRIED[-1]
+    yield from least_memory_problems(task.least_memory(largest), largest, MOST_CELLS_TRIED)
     for n in range(task.min_complexity, task.min_complexity + FAR):
         size = task.least_memory(n)
-        if type(size) is not int:
-            yield f"least_memory({n}) is {short(size)}: make it a whole number"
-        if size < 3:
-            yield f"least_memory({n}) is {size}: a memory has at least 3 cells, so write max(3, ...)"
         if size < before:
             yield f"least_memory({n}) is {size}, and {before} for n = {n - 1}: it must not fall as n grows"
         before = size

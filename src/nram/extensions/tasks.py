@@ -63,7 +63,9 @@ def check_calls(task: Task, shown: str, file: str | None) -> Task:
 
     def least_memory(n: int) -> int:
         with calls(f"least_memory({n})"):
-            return task.least_memory(n)
+            size = task.least_memory(n)
+        refuse(checks.least_memory_problems(size, n), shown)
+        return size
 
     def sample_input(rng: Random, n: int, memory_size: int) -> list[int]:
         what = f"sample_input(rng, {n}, {memory_size})"

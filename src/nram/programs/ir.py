@@ -56,7 +56,7 @@ class ProgramError(UsageError):
         first = self.problems[:20]
         if len(self.problems) > len(first):
             first = (*first, f"and {len(self.problems) - len(first)} more")
-        super().__init__(f"{visible(where)}:\n" + "\n".join(f"  - {problem}" for problem in first))
+        super().__init__(f"{where}:\n" + "\n".join(f"  - {problem}" for problem in first))
 
 
 T = TypeVar("T")
