@@ -7,9 +7,16 @@ from pathlib import Path
 from random import Random
 
 from fuzz.kinds import Files, Kind
-from nram.errors import NramError, UsageError
+from nram.errors import NramError
 
 WORDS = ["fine", "bug", "abort", "hang", "warning", "escape", "exit", "memory", "refused", "fine"]
+
+
+class Loud(NramError):
+    """An error whose message is not made safe."""
+
+    def __str__(self) -> str:
+        return "\x1b[31mplanted"
 
 
 def valid() -> list[Files]:
@@ -31,7 +38,7 @@ def use(folder: Path, rng: Random) -> None:
         case "warning":
             warnings.warn("planted", RuntimeWarning, stacklevel=1)
         case "escape":
-            raise UsageError("\x1b[31mplanted")
+            raise Loud
         case "exit":
             raise SystemExit(3)
         case "memory":
