@@ -13,13 +13,13 @@ ROOT = Path(nram.__file__).parent
 
 # Each layer and the layers that it may import, from the bottom up. A name is a module, or a package with all below it.
 LAYERS = {
-    "errors": "",
+    "messages": "",
+    "errors": "messages",
     "lazy": "",
     "deprecated": "",
     "algebra": "",
     "limits": "",
     "kinds": "",
-    "messages": "",
     "process": "",
     "files": "errors",
     "records": "errors",
