@@ -256,7 +256,7 @@ def test_learning_and_reproducing_execute_no_file_that_a_run_names(received, tmp
     assert "is a run of the task" in capsys.readouterr().err and received.executed == ""
 
 
-@pytest.mark.parametrize("place", ["source", "modules"])
+@pytest.mark.parametrize("place", ["source", "modules", "best"])
 def test_a_search_state_executes_no_file_that_it_names(place, received, tmp_path, capsys):
     structures = Space().structures
     theirs = replace(structures[0], modules=(str(received.module),))

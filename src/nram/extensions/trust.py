@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from nram.errors import UntrustedFile
-from nram.extensions import modules as own_modules
-from nram.extensions import tasks as own_tasks
 from nram.extensions.loading import is_file_name
+from nram.extensions.modules import REGISTRY as MODULES
+from nram.extensions.tasks import REGISTRY as TASKS
 
 
 def require_trusted(task: str, modules: Iterable[str], trust: bool) -> None:
@@ -20,8 +20,7 @@ def require_trusted(task: str, modules: Iterable[str], trust: bool) -> None:
     With `trust` they are executed instead, those that are not loaded yet.
     """
     refused: list[tuple[str, str]] = []
-    named = [(own_tasks.REGISTRY, task), *((own_modules.REGISTRY, name) for name in modules)]
-    for registry, name in named:
+    for registry, name in ((TASKS, task), *((MODULES, module) for module in modules)):
         if not is_file_name(name):
             continue
         try:
