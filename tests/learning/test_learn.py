@@ -79,6 +79,25 @@ def test_a_problem_that_is_no_task_becomes_a_program(learned):
     assert hashlib.sha256(path.read_bytes()).hexdigest() in card["examples"]
 
 
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"trained": [1]}, "trained is [1]"),
+        ({"refused_by_held_out": "2"}, "refused_by_held_out is '2'"),
+        ({"refused_by_held_out": 1e300}, "refused_by_held_out is 1e+300"),
+        ({"examples": []}, "examples is []"),
+        ({"program": [1]}, "program is [1]"),
+    ],
+)
+def test_a_report_of_other_types_is_refused(learned, tmp_path, capsys, changed, said):
+    path, out = learned
+    report = json.loads((out / "report.json").read_text())
+    (tmp_path / "report.json").write_text(json.dumps(report | changed))
+    assert main(["learn", str(path), "--out", str(tmp_path), "--resume"]) == 1
+    captured = capsys.readouterr()
+    assert said in captured.err and "choose another --out" in captured.err and captured.out == ""
+
+
 def test_the_report_says_what_was_shown_and_that_nothing_is_proven(learned, capsys):
     path, out = learned
     report = json.loads((out / "report.json").read_text())

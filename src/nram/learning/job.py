@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from nram.errors import NramError, UntrustedFile, UsageError
 from nram.files import check_destination, locked, read_json, remove_leftovers, write_atomically
@@ -28,6 +28,7 @@ from nram.messages import pasted
 from nram.pictures.circuits import MAX_OPERATIONS, MAX_ROWS, program_svg
 from nram.programs.card import card
 from nram.programs.files import from_json, read_program, save_found, save_program
+from nram.records import Span, Tolerant, read_record
 from nram.tasks.example_files import STEPS_IN_WORDS, ExampleFile
 
 if TYPE_CHECKING:
@@ -160,17 +161,13 @@ class LearningJob:
         path = self.folder / REPORT
         if not (self.resume and path.is_file()):
             return _Before()
-        try:
-            report = read_json(path, MOST_BYTES, "report")
-            digest, refused = report["examples"]["sha256"], int(report["refused_by_held_out"])
-            scored = int((report["trained"] or {}).get("scored", 0))
-            program = report["program"] and from_json(report["program"], str(path))
-        except (KeyError, TypeError, ValueError) as error:
-            raise NramError(f"{path} cannot be read: {error}; choose another --out") from None
-        if digest != self.file.digest:
+        report = read_record(_Report, read_json(path, MOST_BYTES, "report"), str(path), "; choose another --out")
+        if report.examples.sha256 != self.file.digest:
             raise UsageError(f"{path} is about other examples: choose another --out")
-        if program is None:
+        refused, scored = report.refused_by_held_out, report.trained.scored if report.trained else 0
+        if report.program is None:
             return _Before(None, refused, scored)
+        program = from_json(report.program, str(path))
         how = tuple((key, value) for key, value in program.made if key not in _CARD)
         return _Before(Candidate(program, judgement_of(program, parts), how), refused, scored)
 
@@ -228,6 +225,29 @@ class Learned:
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """What a notebook shows."""
         printer.text(str(self))
+
+
+Count = Annotated[int, Span(0, 10**12)]
+
+
+@dataclass(frozen=True)
+class _Examples(Tolerant):
+    sha256: str
+
+
+@dataclass(frozen=True)
+class _Trained(Tolerant):
+    scored: Count = 0
+
+
+@dataclass(frozen=True)
+class _Report(Tolerant):
+    """What is used of report.json when a job is resumed."""
+
+    examples: _Examples
+    refused_by_held_out: Count
+    trained: _Trained | None
+    program: dict[str, Any] | None
 
 
 @dataclass(frozen=True)
