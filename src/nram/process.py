@@ -10,6 +10,7 @@ This module imports little, so that a process is ready within milliseconds.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import io
 import os
@@ -53,6 +54,8 @@ def prepare(name: str | None = None) -> None:
     for number in SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:  # ignored for nohup, or in the background of a script
             signal.signal(number, lambda number, frame: None)  # the thread does the work
+            # Registered first, it is called last: the work is done, and only Python itself has still to end.
+            atexit.register(signal.signal, number, signal.SIG_IGN)
 
 
 # ---- standard streams
@@ -70,9 +73,11 @@ def _open_streams() -> None:
 def _stream(before: Any, number: int) -> io.TextIOWrapper:
     """Standard output or standard error as Python opens it, but over a `_Patient` file."""
     buffer = io.BufferedWriter(_Patient(number, "w", closefd=False))
-    encoding, at_once = ("utf-8", False) if before is None else (before.encoding, before.line_buffering)
+    encoding, at_once = "utf-8", number == 2
+    if before is not None:
+        encoding, at_once = before.encoding, at_once or before.line_buffering or before.write_through
     # Names of files need not be text.
-    return io.TextIOWrapper(buffer, encoding, "backslashreplace", line_buffering=at_once or number == 2)
+    return io.TextIOWrapper(buffer, encoding, "backslashreplace", line_buffering=at_once)
 
 
 class _Patient(io.FileIO):
