@@ -1,5 +1,6 @@
 """Ctrl-C, SIGTERM and SIGHUP, sent to real processes: they are noticed at once, and never show a traceback."""
 
+import json
 import os
 import pty
 import random
@@ -194,8 +195,9 @@ def test_a_signal_every_50_ms_from_the_start_shows_no_traceback(nram, verb, numb
     words = list(VERBS[verb])
     if verb == "train":
         words += ["--config", str(nram.settings)]
-    lines = [f'{{"input": [{a}, {b}, 0, 0], "output": [{a}, {b}, {a}, 0]}}\n' for a in range(4) for b in range(4)]
-    (tmp_path / "examples.jsonl").write_text("".join(lines))
+    inputs = [[*range(first, first + size), *[0] * (9 - size)] for size in range(1, 7) for first in range(1, 9 - size)]
+    lines = [json.dumps({"input": cells, "output": [cells[0] + 1, *cells[1:]]}) for cells in inputs]
+    (tmp_path / "examples.jsonl").write_text("\n".join(lines))
     silent, _ = os.pipe()  # nothing ever comes from there
     for moment in range(40):
         process = subprocess.Popen(
