@@ -87,7 +87,7 @@ def members(kind: type, value: dict[str, Any], named: Callable[[str], str], wron
             if key not in known:
                 near = difflib.get_close_matches(key[:60], known, n=2, cutoff=0.5)
                 hint = f"did you mean {' or '.join(near)}?" if near else "remove it, or correct its spelling"
-                wrong(f"{named(key if key.isidentifier() and len(key) < 60 else shown(key))} is unknown: {hint}")
+                wrong(f"{named(key)} is unknown: {hint}")
     found = {}
     for key, (field, hint) in known.items():
         if key in value:
@@ -113,7 +113,12 @@ def _typed(hint: Any, value: Any, name: str, wrong: Wrong) -> Any:
         return value
     origin = get_origin(hint)
     if origin in (Union, types.UnionType):  # X | None
-        return None if value is None else checked(get_args(hint)[0], value, name, wrong)
+        if value is None:
+            return None
+        hint = get_args(hint)[0]
+        if hint in (int, str) and type(value) is not hint:
+            return _refused(name, value, f"{_WORDS[hint]} or null", wrong)
+        return checked(hint, value, name, wrong)
     if origin is Literal:
         choices = get_args(hint)
         if type(value) is type(choices[0]) and value in choices:
@@ -134,6 +139,10 @@ def _typed(hint: Any, value: Any, name: str, wrong: Wrong) -> Any:
     return _text(value, name, wrong) if isinstance(value, str) else value
 
 
+def _joined(name: str, key: str) -> str:
+    return f"{name}.{key if key.isidentifier() and len(key) < 60 else shown(key)}".lstrip(".")
+
+
 def _refused(name: str, value: Any, wanted: str, wrong: Wrong) -> Any:
     wrong(f"{name or 'it'} is {shown(value)}, not {wanted}")
     return INVALID
@@ -151,7 +160,7 @@ def _text(value: str, name: str, wrong: Wrong) -> Any:
 def _several(origin: type, parts: tuple[Any, ...], value: Any, name: str, wrong: Wrong) -> Any:
     """A list, a tuple or an object with entries of one type."""
     if origin is dict and isinstance(value, dict):
-        found = {key: checked(parts[1], one, f"{name}.{shown(key)[1:-1]}", wrong) for key, one in value.items()}
+        found = {key: checked(parts[1], one, _joined(name, key), wrong) for key, one in value.items()}
         return INVALID if _any_invalid(found.values()) else found
     if origin is dict or not isinstance(value, (list, tuple)):
         return _refused(name, value, _WORDS[origin], wrong)
@@ -178,7 +187,7 @@ def _parsed(hint: Any, value: Any, name: str, wrong: Wrong) -> Any:
 def _record(kind: Any, value: Any, name: str, wrong: Wrong) -> Any:
     if not isinstance(value, dict):
         return _refused(name, value, _WORDS[dict], wrong)
-    found = members(kind, value, lambda key: f"{name}.{key}".lstrip("."), wrong)
+    found = members(kind, value, lambda key: _joined(name, key), wrong)
     if _any_invalid(found.values()):
         return INVALID
     try:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import io
-import json
 import re
 import sys
 from pathlib import Path
 
 import numpy as np
 
-from nram.errors import UsageError, shown
+from nram.errors import NramError, UsageError, shown
+from nram.files import parse_json, read_bounded
 from nram.programs.memory import check_lists
 
 HELP = (
@@ -18,12 +18,14 @@ HELP = (
     "a list of lists, or what 'nram sample --json' prints, is a batch"
 )
 NPY_MAGIC = b"\x93NUMPY"
+MOST_TEXT = 1 << 26  # bytes: Python's integers take much more room than their text
+MOST_ARRAY = 1 << 31
 
 
 def read_memory(text: str) -> list | np.ndarray:
     """The memory, or the batch of memories, that an argument names. Sizes and values are not checked here."""
     if text == "-":
-        return _from_bytes(sys.stdin.buffer.read(), "standard input")
+        return _from_standard_input()
     if text.startswith("@"):
         return _from_file(text[1:])
     return _from_text(text, "--memory")
@@ -32,15 +34,19 @@ def read_memory(text: str) -> list | np.ndarray:
 def _from_file(name: str) -> list | np.ndarray:
     if not name:
         raise UsageError("--memory @ names no file: write @FILE")
-    path = Path(name)
+    npy = name.endswith(".npy")
     try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        raise UsageError(f"--memory @{name}: there is no such file") from None
-    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise UsageError(f"--memory @{shown(name)[1:-1]}: it cannot be read: {reason}") from None
-    return _from_bytes(content, name, npy=path.suffix == ".npy")
+        content = read_bounded(Path(name), MOST_ARRAY if npy else MOST_TEXT, "memory" if npy else "memory as text")
+    except NramError as error:
+        raise UsageError(f"--memory: {error}") from None
+    return _from_bytes(content, name, npy)
+
+
+def _from_standard_input() -> list | np.ndarray:
+    content = b"" if sys.stdin is None else sys.stdin.buffer.read(MOST_TEXT + 1)
+    if len(content) > MOST_TEXT:
+        raise UsageError(f"standard input has more than {MOST_TEXT >> 20} MiB: give a large memory as @FILE.npy")
+    return _from_bytes(content, "standard input")
 
 
 def _from_bytes(content: bytes, where: str, npy: bool = False) -> list | np.ndarray:
@@ -80,8 +86,8 @@ def _from_text(text: str, where: str) -> list:
 
 def _from_json(text: str, where: str) -> list:
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        value = parse_json(text)
+    except ValueError as error:
         raise UsageError(f"{where}: this is no JSON list: {error}") from None
     if isinstance(value, dict):
         value = [value]

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from types import NoneType
-from typing import Any, NamedTuple
+from typing import Any
 
 from nram.errors import NramError, UsageError, shown
-from nram.files import write_atomically, write_result
+from nram.files import parse_json, read_text, write_atomically, write_result
 from nram.limits import StepLimit
 from nram.programs import ir
 from nram.programs.check import Enough, Reader
 from nram.programs.ir import Constant, Evidence, Operation, Output, Program, ProgramError, Register, Row, Value
 from nram.programs.text import from_text, is_text_form, to_text, value_to_text
+from nram.records import INVALID, members
 
 VERSION = 1
 MAX_BYTES = 1 << 26
@@ -42,21 +42,9 @@ def _content(program: Program, path: Path) -> bytes:
 def read_program(path: str | Path) -> Program:
     """Read a program file in either form; a ProgramError lists every problem."""
     path = Path(path)
-    try:
-        with open(path, "rb") as file:
-            content = file.read(MAX_BYTES + 1)
-        if len(content) > MAX_BYTES:
-            raise UsageError(f"{path} is too large for a program: the most is {MAX_BYTES >> 20} MiB")
-        text = content.decode("utf-8-sig")
-    except IsADirectoryError:
-        raise UsageError(f"{path} is a folder: name a program file; 'nram extract' makes one from a run") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"{path} is not a program: it is not text") from None
-    except OSError as error:
-        raise NramError(f"{path} cannot be read: {error.strerror}") from None
-    except ValueError:  # such as a path with a null character
-        raise UsageError(f"{shown(str(path))} is not a valid file name") from None
-    return program_from(text, str(path))
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder: name a program file; 'nram extract' makes one from a run")
+    return program_from(read_text(path, MAX_BYTES, "program"), str(path))
 
 
 def program_from(text: str, where: str = "the text") -> Program:
@@ -64,21 +52,11 @@ def program_from(text: str, where: str = "the text") -> Program:
     if is_text_form(text):
         return from_text(text, where)
     try:
-        value = json.loads(text, object_pairs_hook=_without_doubles)
-    except (ValueError, RecursionError) as error:
+        value = parse_json(text)
+    except ValueError as error:
         problem = f"it is neither JSON ({error}) nor a text that begins with 'nram program'"
         raise ProgramError([problem], f"{where} is not a program") from None
     return from_json(value, where)
-
-
-def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object. Two members of one name are refused: Python would silently take the last."""
-    members = dict(pairs)
-    if len(members) < len(pairs):
-        seen: set[str] = set()
-        name = next(name for name, _ in pairs if name in seen or seen.add(name))
-        raise ValueError(f"an object has {shown(name)} twice")
-    return members
 
 
 # ---- to JSON
@@ -129,40 +107,36 @@ def record_to_json(record: Any) -> dict[str, Any]:
 # ---- from JSON
 
 
-class Member(NamedTuple):
-    """A member of a JSON object."""
+@dataclass(frozen=True)
+class _Form:
+    """The members of a program."""
 
-    kind: type | tuple[type, ...]
-    default: Any = None
-    """What it is if it is missing, or of the wrong kind."""
-    required: bool = False
+    nram_program: int
+    registers: list[str]
+    states: list[Any]
+    name: str = "program"
+    task: str | None = None
+    origin: str = "written"
+    limit: str | None = None
+    needs_limit: bool = False
+    made: dict[str, str] = field(default_factory=dict)
+    verified: list[Any] = field(default_factory=list)
 
 
-TEXT, OPTIONAL_TEXT = Member(str, "", required=True), Member((str, NoneType))
-LIST = Member(list, [], required=True)
-PROGRAM = {
-    "nram_program": Member(int),
-    "name": Member(str, "program"),
-    "task": OPTIONAL_TEXT,
-    "origin": Member(str, "written"),
-    "limit": OPTIONAL_TEXT,
-    "needs_limit": Member(bool, False),
-    "made": Member(dict, {}),
-    "verified": Member(list, []),
-    "registers": Member(list, None, required=True),
-    "states": Member(list, None, required=True),
-}
-EVIDENCE = {
-    "method": TEXT,
-    "task": TEXT,
-    "complexity": Member(object, [0, 0], required=True),
-    "extra_memory": Member(object),
-    "instances": Member((int, NoneType), required=True),
-    "limits": LIST,
-    "halts": Member(bool, False, required=True),
-    "fingerprint": TEXT,
-}
-KINDS = {str: "a text", int: "a whole number", bool: "true or false", list: "a list", dict: "an object"}
+HEADER = {"name": "program", "task": None, "origin": "written", "limit": None, "needs_limit": False}
+HEADER |= {"made": {}, "verified": []}
+"""What replaces members with a problem, so that the rest can be checked too."""
+
+
+@dataclass(frozen=True)
+class _RowForm:
+    """The members of a row."""
+
+    operations: list[Any]
+    registers: list[Any]
+    when: dict[str, Any] = field(default_factory=dict)
+    halt: bool = False
+    next: int = 0
 
 
 def from_json(value: Any, where: str = "the value") -> Program:
@@ -181,44 +155,24 @@ class _Reader(Reader):
 
     registers: list[str]
 
-    def members(self, value: dict, known: dict[str, Member], where: str) -> dict[str, Any]:
-        """The members of an object, all of the right kind."""
-        for key in value:
-            if key not in known:
-                self.wrong(f"{where}{shown(key)} is unknown: remove it, or correct its spelling")
-        found = {}
-        for key, (kind, default, required) in known.items():
-            kinds = kind if isinstance(kind, tuple) else (kind,)
-            member = found[key] = value.get(key, default)
-            if key not in value:
-                if required:
-                    self.wrong(f"{where}'{key}' is missing")
-            elif not isinstance(member, kinds) or (isinstance(member, bool) and bool not in kinds):
-                self.wrong(
-                    f"{where}'{key}' is {shown(member)}, not {' or '.join(KINDS.get(one, 'null') for one in kinds)}"
-                )
-                found[key] = default
-        return found
+    def members(self, kind: type, value: dict, where: str, **instead: Any) -> dict[str, Any]:
+        """The members of an object. Those with a problem have the value of `instead`, if it names one."""
+        found = members(kind, value, lambda key: f"{where}{shown(key)}", self.wrong)
+        return {key: instead.get(key, INVALID) if part is INVALID else part for key, part in found.items()}
 
     def program(self, value: dict) -> Program:
-        found = self.members(value, PROGRAM, "")
+        found = self.members(_Form, value, "", **HEADER)
         parts = {key: found[key] for key in ("name", "task", "origin", "needs_limit")}
         if found["limit"] is not None:
             parts["limit"] = StepLimit.from_text(found["limit"])
             if parts["limit"] is None:
                 self.wrong(f"'limit' is {shown(found['limit'])}: it should be like '6', 'n+4' or '2n+4'")
                 parts["needs_limit"] = False
-        for key, words in found["made"].items():
-            if not isinstance(words, str):
-                self.wrong(f"made, {shown(key)}: {shown(words)} is not a text")
-        parts["made"] = tuple(pair for pair in found["made"].items() if isinstance(pair[1], str))
+        parts["made"] = tuple(found["made"].items())
         entries = enumerate(found["verified"])
         verified = [self.evidence(entry, f"verified, entry {index + 1}: ") for index, entry in entries]
         names, states = found["registers"], found["states"]
-        if names is None or states is None:
-            raise Enough
-        if not all(isinstance(name, str) for name in names):
-            self.wrong("'registers' is not a list of names")
+        if names is INVALID or states is INVALID:
             raise Enough
         if not 1 <= len(names) <= ir.MAX_REGISTERS:
             self.wrong(f"it has {len(names)} registers: there must be 1 to {ir.MAX_REGISTERS}")
@@ -242,14 +196,9 @@ class _Reader(Reader):
         if not isinstance(value, dict):
             self.wrong(f"{where}{shown(value)} is not an object")
             value = {"operations": [], "registers": self.registers}
-        members = {
-            "when": Member(dict, {}),
-            "operations": LIST,
-            "registers": Member(list, self.registers, required=True),
-            "halt": Member(bool, False),
-            "next": Member(int, 0),
-        }
-        found = self.members(value, members, where)
+        found = self.members(
+            _RowForm, value, where, operations=[], registers=self.registers, when={}, halt=False, next=0
+        )
         for name, condition in found["when"].items():
             if name not in self.registers:
                 self.wrong(f"{where}a condition on {shown(name)}, which is not a register")
@@ -288,16 +237,5 @@ class _Reader(Reader):
         if not isinstance(value, dict):
             self.wrong(f"{where}{shown(value)} is not an object")
             return None
-        found = self.members(value, EVIDENCE, where)
-        for key in ("complexity", "extra_memory"):
-            found[key] = self.pair(found[key], key, where)
-        if not all(isinstance(limit, str) for limit in found["limits"]):
-            self.wrong(f"{where}'limits' is {shown(found['limits'])}, not a list of limits")
-        return Evidence(**{**found, "limits": tuple(found["limits"])})
-
-    def pair(self, found: Any, key: str, where: str) -> tuple[int, int] | None:
-        if isinstance(found, list) and len(found) == 2 and all(type(part) is int for part in found):
-            return found[0], found[1]
-        if found is not None or key == "complexity":
-            self.wrong(f"{where}'{key}' is {shown(found)}, not two whole numbers")
-        return None
+        found = self.members(Evidence, value, where)
+        return None if any(part is INVALID for part in found.values()) else Evidence(**found)
