@@ -80,12 +80,12 @@ class Registry(Generic[Item]):
         if found is not None:
             return found
         spellings = {known.lower(): known for known in self.names}
-        near = [spellings[word] for word in get_close_matches(name.lower(), spellings)]
+        near = [spellings[word] for word in get_close_matches(name[:60].lower(), spellings)]
         if os.path.isfile(f"{name}.py"):
             near = [f"{name}.py"]
         hint = f", did you mean {' or '.join(near)}?" if near else "."
         raise UsageError(
-            f"there is no {self.what} {name!r}{hint} The {self.what}s are: {', '.join(self.names)}; "
+            f"there is no {self.what} {shown(name)}{hint} The {self.what}s are: {', '.join(self.names)}; "
             f"name a user-defined {self.what} by its file, like path/to/{self.what}.py"
         )
 

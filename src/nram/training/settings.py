@@ -13,7 +13,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from nram.errors import NramError, UntrustedFile, UsageError
+from nram.errors import NramError, UntrustedFile, UsageError, shown
 from nram.extensions import get_module, get_task, lasting_name, require_trusted
 from nram.extensions.modules import split_names
 from nram.files import parse_json, parse_toml, read_json, read_toml
@@ -43,7 +43,7 @@ def load_config(
     if file is not None:
         data = _merged(data, converted(_read_file(file)))
     if data.setdefault("task", task) != task:
-        raise UsageError(f"the configuration is for the task '{data['task']}', not '{task}'")
+        raise UsageError(f"the configuration is for the task {shown(data['task'])}, not {task!r}")
     problems: list[str] = []
     named: set[str] = set()
     for override in overrides or []:
@@ -156,11 +156,13 @@ def _full_name(key: str) -> str:
         return f"stages.{stage}.{ends[0]}"
     near = _nearest(key, names + [f"stages.0.{name}" for name in of_stages])
     hint = f"did you mean {' or '.join(near)}?" if near else "'--set help' lists the settings"
-    raise UsageError(f"unknown setting '{key}': {hint}")
+    raise UsageError(f"unknown setting {shown(key)}: {hint}")
 
 
 def _nearest(key: str, names: list[str]) -> list[str]:
     """The dotted names that are about as near to the key as the nearest, as a whole or by their last part."""
+
+    key = key[:60]
 
     def likeness(name: str) -> float:
         pairs = ((key, name), (key.split(".")[-1], name.split(".")[-1]))
@@ -189,7 +191,7 @@ def _apply_override(data: dict[str, Any], override: str) -> str:
     """Change the data as an override says. Returns the whole name of the setting."""
     key, equals, text = override.partition("=")
     if not equals:
-        raise UsageError(f"--set takes key=value, not '{override}'")
+        raise UsageError(f"--set takes key=value, not {shown(override)}")
     name = _full_name(key.strip())
     try:
         value: Any = parse_json(text)
@@ -205,7 +207,7 @@ def _apply_override(data: dict[str, Any], override: str) -> str:
     chosen = range(len(stages)) if rest[0] == "*" else [int(rest[0])]
     for index in chosen:
         if index >= len(stages):
-            raise UsageError(f"there is no {name}: the stages are numbered from 0 to {len(stages) - 1}")
+            raise UsageError(f"there is no {shown(name)[1:-1]}: the stages are numbered from 0 to {len(stages) - 1}")
         stages[index] = copy.deepcopy(stages[index])
         _set(stages[index], rest[1:], value)
     return name
