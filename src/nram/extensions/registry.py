@@ -18,6 +18,7 @@ from nram.extensions.loading import (
     is_file_name,
     packages_of,
     require_python_file,
+    short,
 )
 
 
@@ -85,7 +86,7 @@ class Registry(Generic[Item]):
             near = [f"{name}.py"]
         hint = f", did you mean {' or '.join(near)}?" if near else "."
         raise UsageError(
-            f"there is no {self.what} {shown(name)}{hint} The {self.what}s are: {', '.join(self.names)}; "
+            f"there is no {self.what} {short(name)}{hint} The {self.what}s are: {', '.join(self.names)}; "
             f"name a user-defined {self.what} by its file, like path/to/{self.what}.py"
         )
 
