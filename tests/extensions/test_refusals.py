@@ -56,6 +56,10 @@ def written(**parts: str) -> str:
             {"integer": "lambda M, x, y: 10**5000"},
             "gives a value of type int that cannot be printed, which leaves 0..M-1",
         ),
+        (
+            {"integer": "lambda M, x, y: type('Odd', (), {'__index__': lambda self: 1 // 0})()"},
+            "MINE(0, 0) with M = 3 gives <",
+        ),
         ({"integer": "lambda M, x, y: exit(3)"}, "MINE(0, 0) with M = 3 fails: SystemExit: 3"),
         ({"emit": "lambda b, x, y: exit(3)"}, "mine.py, line 7: emit fails: SystemExit: 3"),
         ({"integer": "lambda M, x: x"}, "MINE(0, 0) with M = 3 fails: TypeError"),

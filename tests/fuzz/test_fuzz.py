@@ -69,6 +69,14 @@ def test_an_input_depends_on_its_number_and_the_seed_alone(name):
     assert [kind.input(6, first + number) for number in numbers] != inputs
 
 
+def test_everything_that_is_read_is_accepted_or_refused(tmp_path):
+    """The same inputs at every run. `make fuzz` tries many more."""
+    summary = Fuzzing({kind: kind.quick for kind in KINDS.values()}, save=tmp_path, say=lambda text: None).run()
+    assert summary["findings"] == []
+    for name, counts in summary["kinds"].items():
+        assert counts["inputs"] == KINDS[name].quick and min(counts["accepted"], counts["refused"]) > 5, name
+
+
 def test_a_single_input_is_shown_and_tried(capsys, monkeypatch):
     monkeypatch.setattr("sys.argv", ["fuzz", "--kind", "memories", "--only", "0"])
     assert command.main() == 0

@@ -75,7 +75,7 @@ def checked_integer(module: Module, shown: str, file: str | None) -> Callable[..
                 raise
         try:
             number = index(value)  # accepts truth values and NumPy's integers
-        except TypeError:
+        except Exception:  # mostly a TypeError; a value of a class of its own can raise anything
             what = call(module, size, arguments)
             refuse([f"{what} gives {short(value)}: give a whole number, by // or int(...)"], where)
             raise
