@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import pickle
 import random
 import resource
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 
 from nram import cache
 from nram.llvm import cached
+from nram.search import kernel
 from nram.search.numba_cache import cached_on_disk
 
 NAME, OTHER_USER = "name.o", 12345
@@ -66,15 +68,12 @@ def test_a_relative_cache_folder_is_ignored(home, tmp_path, monkeypatch):
     assert (home / ".cache" / "nram" / "llvm" / NAME).exists()
 
 
-@pytest.mark.parametrize("home_folder", ["", "relative"])
-def test_a_home_that_is_no_absolute_path_is_ignored(home_folder, tmp_path, monkeypatch):
-    plant(tmp_path / "relative" / ".cache" / "nram" / "llvm")
+def test_a_relative_home_is_ignored(tmp_path, monkeypatch, caplog):
+    plant(tmp_path / "relative" / ".cache" / "nram" / "llvm").chmod(0o700)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HOME", home_folder)
-    folder = cache.cache_folder("no-such-kind")
-    assert folder is None or folder.is_relative_to("/.cache")  # an empty HOME means the root folder
-    if folder is not None:
-        folder.rmdir()
+    monkeypatch.setenv("HOME", "relative")
+    assert cached(NAME, honest) == honest()
+    assert "no home folder" in caplog.text
 
 
 @pytest.mark.parametrize("where", [".cache/nram/llvm", ".cache/nram", ".cache", "."])
@@ -128,6 +127,7 @@ def test_a_folder_with_the_sticky_bit_may_be_on_the_way(tmp_path, monkeypatch):
 HOMELESS = f"""
 import os, sys
 from nram.llvm import cached
+from nram.search import kernel
 os.setgroups([]), os.setgid({OTHER_USER}), os.setuid({OTHER_USER})
 print(cached({NAME!r}, lambda: b"honest code").decode())
 """
@@ -228,6 +228,40 @@ def test_code_that_numba_cannot_rebuild_is_compiled_again(home, caplog):
     function = cached_on_disk(numba.njit(tripled), ("search/kernel.py",))
     assert function(14) == 42
     assert "tripled" in caplog.text
+
+
+class Planted:
+    """Creates a file when it is unpickled."""
+
+    def __init__(self, file: Path):
+        self.file = file
+
+    def __reduce__(self):
+        return Path.touch, (self.file,)
+
+
+def test_a_planted_pickle_is_not_read(home, tmp_path):
+    def halved(number):
+        return number // 2
+
+    def call() -> bool:
+        """Whether the planted code was executed."""
+        assert cached_on_disk(numba.njit(halved), ("search/kernel.py",))(84) == 42
+        return (tmp_path / "executed").exists()
+
+    assert not call()
+    (file,) = (home / ".cache" / "nram" / "numba").iterdir()
+    cache.store(file.parent, file.name, pickle.dumps(Planted(tmp_path / "executed")))
+    file.parent.chmod(0o777)
+    assert not call()
+    file.parent.chmod(0o700)
+    assert call()  # in a private folder, the user's own files are trusted
+
+
+def test_numba_uses_its_own_cache_for_no_function_of_the_search():
+    functions = [value for value in vars(kernel).values() if hasattr(value, "py_func")]
+    assert kernel.run_chain in functions
+    assert all(function._cache.cache_path is None and hasattr(function._cache, "sources") for function in functions)
 
 
 def test_numba_keeps_code_where_the_user_says(home, tmp_path, monkeypatch):

@@ -38,9 +38,9 @@ def prepare_memory(memory: Any, memory_size: int | None = None) -> np.ndarray:
     if size > LARGEST_SIZE:
         raise UsageError(f"a memory of {shown(size)} cells is too large: at most {LARGEST_SIZE} can be addressed")
     _check_values(array, size)
-    if array.shape[-1] == size:
-        return array.astype(np.int32, copy=False)
     try:
+        if array.shape[-1] == size:
+            return array.astype(np.int32, copy=False)
         padded = np.zeros((*array.shape[:-1], size), np.int32)
     except MemoryError:
         many = f"{len(array)} memories" if array.ndim == 2 else "a memory"
@@ -58,6 +58,8 @@ def _copied(memory: Any) -> np.ndarray:
     try:
         # Two steps, since an object may keep the array that it gives away.
         array = np.array(np.asarray(memory), order="C")
+    except MemoryError:
+        raise UsageError("this machine cannot hold a copy of the memory") from None
     except (ValueError, OverflowError) as error:
         raise UsageError(f"this is not a memory of whole numbers: {error}") from None
     if array.dtype == object:
