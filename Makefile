@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-slow coverage fuzz lint docs bench clean
+.PHONY: setup demo test test-slow coverage fuzz kills lint docs bench clean
 
 setup: .venv/ready
 
@@ -37,6 +37,10 @@ test-slow: setup
 # An hour of broken and hostile files, at least 10,000 of each kind that nram reads.
 fuzz: setup
 	PYTHONPATH=tests $(BIN)/python -m fuzz --seconds 3600 --workers 2 --out runs/fuzz/summary.json
+
+# Jobs that are killed 120 times and more, on full disks and in read-only folders too, and resumed to the same bits.
+kills: setup
+	PYTHONPATH=tests $(BIN)/python -m kills --kills 120 --out runs/kills
 
 coverage: setup
 	JAX_PLATFORMS=cpu $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --cov --cov-report=term --cov-report=html

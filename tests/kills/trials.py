@@ -1,0 +1,257 @@
+"""Trials: a job is started, killed, resumed and compared with its undisturbed ending."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from kills.jobs import Job, jobs_in
+from kills.trouble import TROUBLES, Trouble, obey_permissions
+
+SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+"""SIGKILL twice: it is the hardest."""
+LONGEST = 600.0  # seconds of one command
+MOST_CHANGES = 12  # a kill may come right after so many changes of the folder
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended."""
+
+    status: int
+    errors: str
+    signals: tuple[str, ...] = ()
+    """Sent while it ran."""
+    after: float = 0.0
+    """Seconds from its start to the first signal, or to its end."""
+
+
+@dataclass
+class Trial:
+    """A job, the trouble it had, and what came of it."""
+
+    number: int
+    job: str
+    trouble: str
+    kills: list[dict[str, Any]] = field(default_factory=list)
+    failures: int = 0
+    """Commands that failed because of the trouble, as they should."""
+    early: bool = False
+    """It was asked to stop, and its best so far was right already: another program than the undisturbed one's."""
+    problems: list[str] = field(default_factory=list)
+
+
+class Trials:
+    """A series of trials in one folder, all from one seed."""
+
+    def __init__(
+        self,
+        folder: Path,
+        seed: int = 0,
+        jobs: Sequence[str] | None = None,
+        troubles: Sequence[str] = tuple(TROUBLES),
+        log: Callable[[str], None] = print,
+    ):
+        self.folder, self.rng, self.log = folder, Random(seed), log
+        known = jobs_in(folder)
+        self.jobs = [known[name] for name in jobs or known]
+        self.troubles = list(troubles)
+        self.endings: dict[str, Any] = {}
+        self.durations: dict[str, float] = {}
+
+    def run(self, kills: int, raw: Callable[[dict[str, Any]], None] = lambda line: None) -> dict[str, Any]:
+        """Trials until so many processes were killed. Returns the summary."""
+        began = time.monotonic()
+        for job in self.jobs:
+            self._undisturbed(job)
+        trials: list[Trial] = []
+        while sum(len(trial.kills) for trial in trials) < kills:
+            # Every job and every trouble has its turn; chance decides the rest.
+            job = self.jobs[len(trials) % len(self.jobs)] if len(trials) < len(self.jobs) else self._chosen_job()
+            trouble = self.troubles[len(trials) % len(self.troubles)]
+            trial = Trial(len(trials), job.name, trouble)
+            trials.append(trial)
+            self._try(job, trial)
+            raw(asdict(trial))
+            done = sum(len(one.kills) for one in trials)
+            verdict = "; ".join(trial.problems) or ("found early" if trial.early else "same bits")
+            signals = " ".join("+".join(kill["signals"]) for kill in trial.kills)
+            self.log(f"[{done}/{kills}] {trial.job}, trouble: {trouble}; killed by {signals or 'nothing'}: {verdict}")
+        return self._summary(trials, time.monotonic() - began)
+
+    def _chosen_job(self) -> Job:
+        return self.rng.choices(self.jobs, [job.share for job in self.jobs])[0]
+
+    # ---- one trial
+
+    def _undisturbed(self, job: Job) -> None:
+        with Trouble(self._new(f"{job.name}, undisturbed") / "place") as trouble:
+            ended = self._command(job, trouble.place)
+            if ended.status != 0:
+                raise RuntimeError(f"{job.name} ended with {ended.status}: {ended.errors}")
+            self.endings[job.name], self.durations[job.name] = job.ending(trouble.place), ended.after
+        shutil.rmtree(trouble.place.parent)
+        self.log(f"{job.name}: {ended.after:.1f} s undisturbed")
+
+    def _try(self, job: Job, trial: Trial) -> None:
+        folder = self._new(f"trial {trial.number}")
+        with TROUBLES[trial.trouble](folder / "place") as trouble:
+            for _ in range(self.rng.randint(2, 5)):
+                self._kill(job, trouble.place, trial)
+            if trouble.reason:
+                self._fail(job, trouble, trial)
+            self._check_end(job, trouble.place, trial, self._command(job, trouble.place))
+            if trial.problems:
+                shutil.copytree(trouble.place, folder / "kept")
+        if not trial.problems:
+            shutil.rmtree(folder)
+
+    def _kill(self, job: Job, place: Path, trial: Trial) -> None:
+        number = self.rng.choice(SIGNALS)
+        # The second Ctrl-C of somebody who is impatient.
+        numbers = [number] if self.rng.random() < 0.7 else [number, number]
+        ended = self._command(job, place, self._moment(job, place), numbers)
+        if not ended.signals:
+            self._check_end(job, place, trial, ended)
+            for path in place.iterdir():  # start again
+                path.unlink() if path.is_file() else shutil.rmtree(path)
+            return
+        trial.kills.append({"signals": ended.signals, "after": round(ended.after, 3), "status": ended.status})
+        self._check(trial, ended, f"killed by {'+'.join(ended.signals)}", (0, 1, -number, 128 + number))
+        trial.early |= ended.status == 0 and job.name == "learn by training"
+
+    def _fail(self, job: Job, trouble: Trouble, trial: Trial) -> None:
+        """Let the trouble begin while the command runs. It must fail with a clear message, unless it is done before."""
+        ended = self._command(job, trouble.place, self._moment(job, trouble.place), trouble=trouble)
+        trouble.end()
+        self._check(trial, ended, f"{trial.trouble}", (0, 1))
+        if ended.status == 1:
+            trial.failures += 1
+            if "cannot write" not in ended.errors or trouble.reason not in ended.errors:
+                trial.problems.append(f"{trial.trouble}: no clear message: {ended.errors[-300:]}")
+
+    def _check_end(self, job: Job, place: Path, trial: Trial, ended: Ended) -> None:
+        self._check(trial, ended, "a command that was left alone", (0,))
+        self.durations[job.name] = min(self.durations[job.name], ended.after)  # the first time it also compiled
+        if ended.status == 0 and not trial.early and job.ending(place) != self.endings[job.name]:
+            trial.problems.append("other bits")
+
+    def _check(self, trial: Trial, ended: Ended, what: str, allowed: tuple[int, ...]) -> None:
+        if ended.status not in allowed:
+            trial.problems.append(f"{what}: status {ended.status}: {ended.errors[-300:]}")
+        if "Traceback" in ended.errors:
+            trial.problems.append(f"{what}: a traceback: {ended.errors[-2000:]}")
+
+    # ---- processes
+
+    def _moment(self, job: Job, place: Path) -> Callable[[float], bool]:
+        """A random moment: after some time, or, in half of the cases, right after some changes of the folder."""
+        after = self.rng.uniform(0, self.durations[job.name])
+        left = self.rng.choice([self.rng.randint(1, MOST_CHANGES), 1 << 30])
+        seen = _look(place)
+
+        def reached(seconds: float) -> bool:
+            nonlocal left, seen
+            now = _look(place)
+            left -= now != seen
+            seen = now
+            return left <= 0 or seconds >= after
+
+        return reached
+
+    def _command(
+        self,
+        job: Job,
+        place: Path,
+        moment: Callable[[float], bool] = lambda seconds: False,
+        numbers: Sequence[int] = (),
+        trouble: Trouble | None = None,
+    ) -> Ended:
+        """Run the job's command; at the moment, send it the signals or make trouble."""
+        current = place.parent / "current"
+        current.mkdir(exist_ok=True)
+        errors = place.parent / "errors"
+        with open(errors, "wb") as file:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "nram", *job.words],
+                cwd=current,
+                env={**os.environ, "JAX_PLATFORMS": "cpu"},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=file,
+                start_new_session=True,
+                preexec_fn=obey_permissions,
+            )
+        began, sent, reached = time.monotonic(), list[str](), None
+        while process.poll() is None:
+            seconds = time.monotonic() - began
+            if seconds > LONGEST:
+                process.kill()
+            if reached is None and moment(seconds):
+                reached = seconds
+                for number in numbers:
+                    process.send_signal(number)
+                    sent.append(signal.Signals(number).name)
+                    time.sleep(self.rng.uniform(0, 0.05) if len(sent) < len(numbers) else 0)
+            if reached is not None and trouble is not None:
+                trouble.begin()
+            time.sleep(0.001)
+        after = time.monotonic() - began if reached is None else reached
+        return Ended(process.returncode, errors.read_text(errors="replace"), tuple(sent), after)
+
+    def _new(self, name: str) -> Path:
+        path = self.folder / name
+        path.mkdir()
+        return path
+
+    # ---- figures
+
+    def _summary(self, trials: list[Trial], seconds: float) -> dict[str, Any]:
+        kills = [(trial, kill) for trial in trials for kill in trial.kills]
+        return {
+            "trials": len(trials),
+            "kills": len(kills),
+            "kills_by_job": dict(Counter(trial.job for trial, _ in kills)),
+            "kills_by_trouble": dict(Counter(trial.trouble for trial, _ in kills)),
+            "kills_by_signal": dict(Counter(kill["signals"][0] for _, kill in kills)),
+            "killed_twice": sum(len(kill["signals"]) > 1 for _, kill in kills),
+            "failures": dict(Counter(trial.trouble for trial in trials for _ in range(trial.failures))),
+            "same_bits": sum(not trial.problems and not trial.early for trial in trials),
+            "found_early": sum(trial.early for trial in trials),
+            "trials_with_problems": sum(bool(trial.problems) for trial in trials),
+            "tracebacks": sum("a traceback" in problem for trial in trials for problem in trial.problems),
+            "seconds": round(seconds),
+        }
+
+
+def _look(place: Path) -> frozenset[tuple[str, int]]:
+    """The files in a folder, as far as a change of them can be seen."""
+    found = set()
+    for folder, _, names in os.walk(place):
+        for name in names:
+            try:
+                found.add((f"{folder}/{name}", os.stat(f"{folder}/{name}").st_mtime_ns))
+            except OSError:
+                continue
+    return frozenset(found)
+
+
+def write_line(path: Path) -> Callable[[dict[str, Any]], None]:
+    """A function that appends a value to a file, as one line of JSON."""
+
+    def write(value: dict[str, Any]) -> None:
+        with open(path, "a") as file:
+            file.write(json.dumps(value) + "\n")
+
+    return write
