@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from kills.jobs import jobs_in
 from kills.trials import Trials
 from kills.trouble import TROUBLES, can_mount
