@@ -43,21 +43,16 @@ def test_a_prepared_memory_is_a_copy(kind):
         assert prepared.dtype == np.int32
 
 
-class Shrinking(int):
-    """A whole number that is smaller when it is asked again."""
-
-    asked = 0
+class Twofold(int):
+    """A whole number that compares as another one than it turns into."""
 
     def __int__(self) -> int:
-        self.asked += 1
-        return 100 if self.asked == 1 else 4
-
-    def __lt__(self, other: object) -> bool:
-        return False
+        return 4
 
 
-def test_a_memory_size_is_asked_for_once():
-    assert prepare_memory([50, 1, 2], Shrinking(100)).shape == (100,)
+def test_a_memory_size_is_checked_as_it_is_used():
+    with pytest.raises(UsageError, match="memory size 4 is smaller"):
+        prepare_memory([1, 1, 1, 1, 1], Twofold(100))
 
 
 def test_a_pool_keeps_what_it_has_checked():
