@@ -1,5 +1,6 @@
 """What goes wrong is one line on standard error. Closed streams are no error, a full disk is one."""
 
+import json
 import os
 import subprocess
 import sys
@@ -7,6 +8,8 @@ import sys
 import pytest
 
 from nram.cli import tasks
+from nram.programs.library import load_program
+from nram.programs.text import to_text
 
 REPORT = "this is a bug in nram. Please report it to the project's issue tracker"
 
@@ -159,3 +162,45 @@ def test_a_full_disk_behind_standard_error_does_not_stop_the_work():
 def test_names_that_are_not_text_can_be_printed(tmp_path):
     status, out, err = shell(f"cd {tmp_path}; nram draw copy --out $'\\xff.svg'")
     assert (status, err) == (0, "") and "\\udcff.svg" in out
+
+
+# ---- names that would control the terminal
+
+ESCAPE = "\x1b[2J\u202e"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [ESCAPE],
+        ["show", ESCAPE],
+        ["tasks", f"{ESCAPE}.py"],
+        ["modules", "bad.py"],
+        ["show", "bad.nram"],
+        ["learn", "bad.jsonl"],
+        ["eval", "run"],
+        ["eval", ESCAPE],
+        ["search", ESCAPE],
+        ["run", "copy", "--memory", f"1 {ESCAPE}"],
+        ["train", "access", "--set", f"{ESCAPE}=1"],
+        ["train", "access", "--config", "bad.toml"],
+        ["train", "access", "--out", "run", "--resume"],
+    ],
+    ids=lambda words: " ".join(words).replace(ESCAPE, "NAME"),
+)
+def test_a_name_cannot_control_the_terminal(call, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    texts = {
+        "bad.py": f"raise ValueError({ESCAPE!r})",
+        "bad.nram": to_text(load_program("copy")).replace("name: copy", f"name: {ESCAPE}"),
+        "bad.jsonl": json.dumps({"input": [1, 2], "output": ESCAPE, ESCAPE: 1}),
+        "bad.toml": f'"{ESCAPE.encode("unicode_escape").decode().replace(chr(92) + "x", chr(92) + "u00")}" = 1',
+        "run/run.json": json.dumps({"format": 2, "config": {"task": ESCAPE, ESCAPE: ESCAPE}, ESCAPE: ESCAPE}),
+    }
+    (tmp_path / "run").mkdir()
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    outcome = call(*words)
+    assert outcome.status in (1, 2) and outcome.out == ""
+    assert "\x1b" not in outcome.err and "\u202e" not in outcome.err
+    assert "\\x1b" in outcome.err or "task" in outcome.err
