@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from nram.process import SAME_SECONDS, SIGNALS
+from nram.cli import search
+from nram.process import SAME_SECONDS, SIGNALS, interruptible
 
 # The command line, whose training or listing never returns from native code: no Python handler can run there.
 BLOCKED = """
@@ -164,9 +165,22 @@ def test_a_closed_terminal_stops_a_run_that_is_then_saved(nram, tmp_path):
     assert (path / "checkpoint.safetensors").is_file() and not (path / "result.json").exists()
 
 
+def test_a_program_found_while_the_search_is_asked_to_stop_is_kept_and_not_verified(call, tmp_path, monkeypatch):
+    out = tmp_path / "my program.nram"
+
+    class stopped_when_found(interruptible):
+        def __enter__(self):
+            return out.exists
+
+    monkeypatch.setattr(search, "interruptible", stopped_when_found)
+    outcome = call("search", "access", "--out", out)
+    assert outcome.status == 0 and outcome.out.startswith("found after")
+    assert outcome.err.endswith(f"stopped before the verification; go on with: nram verify '{out}'\n")
+
+
 def test_ctrl_c_at_random_moments_shows_no_traceback(tmp_path):
-    search = ["search", "access", "--out", tmp_path / "found.nram"]
-    for words in (["verify", "copy", "--budget", "30"], ["trace", "copy"], search):
+    searching = ["search", "access", "--out", tmp_path / "found.nram"]
+    for words in (["verify", "copy", "--budget", "30"], ["trace", "copy"], searching):
         terminal = Terminal(*words)
         time.sleep(random.uniform(0, 1))
         for _ in range(3):

@@ -12,9 +12,9 @@ from nram.cli.arguments import natural, positive
 from nram.cli.output import PLAIN_SECONDS, ProgressLine, note, print_json
 from nram.cli.program_argument import add_modules, load_modules, module_options
 from nram.errors import UsageError
-from nram.extensions.modules import split_names
+from nram.extensions.modules import files_of, split_names
 from nram.limits import wrong_cells
-from nram.messages import pasted
+from nram.messages import command, pasted
 from nram.process import interruptible
 from nram.programs.files import save_found, to_json
 from nram.programs.ir import Program
@@ -102,6 +102,11 @@ def _search(arguments: argparse.Namespace, job: SearchJob, out: Path) -> int:
         return 1
     if outcome.program is not None:
         job.remove_state()
+        if job.task is not None and stopping():
+            task = None if job.source == job.task.name else job.source
+            onwards = command("verify", out, task=task, module=files_of(program.modules))
+            note(f"nram search: stopped before the verification; go on with: {onwards}")
+            arguments.verify_budget = 0.0
         return _found(arguments, program, job, outcome, out)
     return _not_found(arguments, program, job, outcome, out)
 
