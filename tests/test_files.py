@@ -149,6 +149,14 @@ def test_a_pipe_is_written_and_not_replaced(tmp_path):
     assert pipe.is_fifo()
 
 
+def test_standard_output_that_is_a_pipe_can_be_a_destination():
+    program = (
+        "from pathlib import Path\nfrom nram.files import check_destination, write_atomically\n"
+        "check_destination(Path('/dev/stdout'))\nwrite_atomically(Path('/dev/stdout'), b'x')\n"
+    )
+    assert subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, check=True).stdout == b"x"
+
+
 def test_a_device_is_not_replaced():
     check_destination(Path("/dev/null"))
     write_atomically(Path("/dev/null"), b"x")

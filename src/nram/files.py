@@ -121,7 +121,8 @@ def is_leftover(path: Path) -> bool:
 def _target(path: Path) -> Path:
     """The file behind a link. A link that another user has put there is not followed; it is replaced."""
     if path.is_symlink() and path.lstat().st_uid in (0, os.geteuid()):
-        return Path(os.path.realpath(path))
+        # /dev/stdout leads to a pipe, which has no path.
+        return path if path.exists() and not path.is_file() else Path(os.path.realpath(path))
     return path
 
 

@@ -12,12 +12,13 @@ from support.training_runs import ending, shared_compilation
 
 import nram
 from nram.cli import main
-from nram.errors import UsageError
+from nram.errors import NramError, UsageError
 from nram.learning import by_training
 from nram.learning.callbacks import LearningCallbacks
 from nram.learning.job import LearningJob
 from nram.learning.parts import split
 from nram.learning.task import training_task
+from nram.programs.files import read_program
 from nram.reproduction import job as reproduction
 from nram.reproduction.examining import Plan
 from nram.reproduction.job import ReproductionJob
@@ -145,6 +146,29 @@ def test_the_programs_of_a_finished_run_are_scored_after_a_kill(learning, tmp_pa
     assert (again.training.runs, again.training.scored) == (1, 1)
     third = job.run()  # nothing is scored twice
     assert third.training is None and third.program is not None and third.program.states == whole.program.states
+
+
+class FullDisk(TrainingCallbacks):
+    """From the first report on, the report of the job and its program cannot be written."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+
+    def report(self, report: Report) -> None:
+        for name in ("report.json", "program.nram"):
+            (self.folder / name).unlink(missing_ok=True)
+            (self.folder / name).symlink_to("/dev/full")
+
+
+def test_a_trained_program_that_cannot_be_saved_is_saved_elsewhere_once(learning, tmp_path, monkeypatch):
+    job, current = learning(tmp_path / "learned"), tmp_path / "current"
+    current.mkdir()
+    monkeypatch.chdir(current)
+    with pytest.raises(NramError, match="cannot write .*program.nram: No space left on device") as failure:
+        job.run(WithTraining(FullDisk(job.folder)))
+    (elsewhere,) = current.iterdir()
+    assert read_program(elsewhere).origin == "trained"
+    assert f"it was saved as {elsewhere} instead" in str(failure.value)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])

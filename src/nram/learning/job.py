@@ -10,7 +10,7 @@ import json
 import re
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
@@ -119,7 +119,7 @@ class LearningJob:
             return learned
 
         both = self.method == "both" and self.budget * (1 - SEARCH_SHARE) >= LEAST_TRAINING
-        if self.method != "train":
+        if self.method != "train" and not exact():
             search = learn_by_search(self, parts, left() * (SEARCH_SHARE if both else 1), callbacks, stopping)
             best = better(best, search.best)
         if self.method == "both" and not both and not exact():
@@ -130,15 +130,18 @@ class LearningJob:
             callbacks.note("training: loading JAX")
             from nram.learning.by_training import learn_by_training  # imports JAX
 
-            try:
-                ends = learn_by_training(self, parts, left(), before.scored, callbacks.training, stopping)
-                for training in ends:
-                    best = better(best, training.best)
-                    written()  # a process that is killed in the next run loses nothing
-            except UntrustedFile as error:  # a run of `learn` names no file, so there is none to trust
-                notes.append(f"nothing was trained: {error.reason}")
-            except NramError as error:
-                notes.append(f"nothing was trained: {error}")
+            def trained() -> Iterator[TrainingEnd]:
+                try:
+                    yield from learn_by_training(self, parts, left(), before.scored, callbacks.training, stopping)
+                except NramError as error:
+                    # A run of `learn` names no file, so there is none to trust.
+                    reason = error.reason if isinstance(error, UntrustedFile) else error
+                    what = "nothing was trained" if training is None else "the training ended"
+                    notes.append(f"{what}: {reason}")
+
+            for training in trained():
+                best = better(best, training.best)
+                written()  # a process that is killed in the next run loses nothing
         return written()
 
     def _prepare_folder(self) -> None:
