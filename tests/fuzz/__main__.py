@@ -32,13 +32,16 @@ def main() -> int:
     fuzzing = Fuzzing(inputs, arguments.seed, arguments.seconds, arguments.workers, arguments.save)
     summary = fuzzing.run()
     print(to_table(summary))
+    missing = {name: row["missing"] for name, row in summary["kinds"].items() if "missing" in row}
+    for name, package in missing.items():
+        print(f"{name}: not tried, since {package} is not installed")
     for finding in summary["findings"]:
         again = f"--kind {finding['kind']} --seed {arguments.seed} --only {finding['first']}"
         print(f"{finding['count']} x {finding['verdict']}: {finding['what']}\n    python -m fuzz {again}")
     if arguments.out is not None:
         arguments.out.parent.mkdir(parents=True, exist_ok=True)
         arguments.out.write_text(json.dumps(summary, indent=1) + "\n")
-    return 1 if summary["findings"] else 0
+    return 1 if summary["findings"] or missing else 0
 
 
 def show(name: str, seed: int, index: int) -> int:

@@ -26,6 +26,7 @@ from support.random_programs import random_memory, random_program
 from fuzz.binary import mutated_npy, mutated_safetensors
 from fuzz.mutations import Members, mutated_bytes, mutated_text, mutated_value, parse, to_json, to_toml
 from fuzz.python_files import module_source, mutated_source, task_source
+from nram.cache import load, store
 from nram.errors import NramError
 from nram.extensions import get_module, get_task
 from nram.extensions import modules as extension_modules
@@ -74,7 +75,7 @@ def mutated_file(rng: Random, name: str, content: bytes, donors: list[bytes]) ->
         return mutated_safetensors(rng, content, donors, _signed)
     if suffix == ".npy":
         return mutated_npy(rng, content, donors)
-    if rng.random() < 0.1:
+    if not suffix or rng.random() < 0.1:
         return mutated_bytes(rng, content, donors)
     text, others = content.decode(), [donor.decode() for donor in donors]
     if suffix in (".json", ".search") and rng.random() < 0.85:
@@ -391,7 +392,7 @@ def _settings() -> list[Files]:
         found.append({f"{task}/settings.json": json.dumps(settings).encode()})
         found.append({f"{task}/settings.toml": to_toml(parse(json.dumps(_without_nulls(settings)))).encode()})
     words = ["batch=4\nhidden=5\nstages.*.steps=7\nlearning_rate=0.01", "modules=READ,INC,WRITE\nnoise=1|10", "seed=3"]
-    return found + [{"copy/words": text.encode()} for text in words]
+    return found + [{"copy/words.txt": text.encode()} for text in words]
 
 
 def _without_nulls(value: Any) -> Any:
@@ -407,7 +408,7 @@ def _use_settings(folder: Path, rng: Random) -> None:
     from nram.training.settings import config_from_dict, config_to_dict, load_config
 
     (path,) = (path for path in folder.rglob("*") if path.is_file())
-    if path.name == "words":
+    if path.name == "words.txt":
         words = path.read_bytes().decode("utf-8", "replace").split("\n")
         config = load_config(path.parent.name, overrides=words)
     else:
@@ -603,6 +604,24 @@ def _use_learned(folder: Path, rng: Random) -> None:
     str(learned)
 
 
+# ---- the cache of compiled code
+
+
+CODE = bytes(range(256)) * 4
+
+
+@cache
+def _caches() -> list[Files]:
+    return [_written(lambda folder: store(folder, "code", CODE))]
+
+
+def _use_cache(folder: Path, rng: Random) -> None:
+    found = load(folder, "code")
+    if found is None:
+        raise NramError("damaged code is not used: it is compiled again")
+    assert found == CODE, "damaged code is used"
+
+
 # ---- all
 
 
@@ -620,5 +639,6 @@ KINDS = {
         Kind("tasks", _tasks, _mutate_source, _use_task, 120),
         Kind("modules", _modules, _mutate_source, _use_module, 60),
         Kind("learned", _learned, _mutate_learned, _use_learned, 300),
+        Kind("caches", _caches, mutated_files, _use_cache, 100),
     )
 }

@@ -229,6 +229,8 @@ class Fuzzing:
                 return None
             first = able[kind].started
             able[kind].started += count
+            if (first + count) // 1000 > first // 1000:
+                self.say(f"{kind.name}: {first + count:,} inputs")
             return kind, range(first, first + count)
 
     def _serve(self) -> None:

@@ -74,7 +74,8 @@ def test_everything_that_is_read_is_accepted_or_refused(tmp_path):
     summary = Fuzzing({kind: kind.quick for kind in KINDS.values()}, save=tmp_path, say=lambda text: None).run()
     assert summary["findings"] == []
     for name, counts in summary["kinds"].items():
-        assert counts["inputs"] == KINDS[name].quick and min(counts["accepted"], counts["refused"]) > 5, name
+        assert counts["inputs"] == KINDS[name].quick, name
+        assert counts["accepted"] > 0 and counts["refused"] > 20, name
 
 
 def test_a_single_input_is_shown_and_tried(capsys, monkeypatch):
