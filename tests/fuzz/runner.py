@@ -12,6 +12,7 @@ import os
 import platform
 import resource
 import shutil
+import signal
 import sys
 import tempfile
 import threading
@@ -129,6 +130,7 @@ def work(pipe: Any, errors: str) -> None:
     descriptor = os.open(errors, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(descriptor, 2)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the main process
     faulthandler.enable()
     warm: set[str] = set()
     while (job := pipe.recv()) is not None:
@@ -180,14 +182,19 @@ class Fuzzing:
     """Where the inputs of findings are saved."""
     wall_seconds: float = WALL_SECONDS
     say: Callable[[str], None] = print
+    stopped: bool = False
+    """By Ctrl-C: the workers finish what they have, and the summary tells of what was tried."""
 
     def run(self) -> dict[str, Any]:
         """Try all inputs. Returns the summary."""
         self.tallies = {kind: Tally() for kind in self.inputs}
         self.lock, self.began = threading.Lock(), time.monotonic()
         with ThreadPoolExecutor(self.workers) as executor:
-            for served in [executor.submit(self._serve) for _ in range(self.workers)]:
-                served.result()
+            try:
+                for served in [executor.submit(self._serve) for _ in range(self.workers)]:
+                    served.result()
+            except KeyboardInterrupt:
+                self.stopped = True
         return self.summary()
 
     def summary(self) -> dict[str, Any]:
@@ -218,6 +225,8 @@ class Fuzzing:
     def _next(self) -> tuple[Kind, range] | None:
         """The next inputs to try: first what was asked for, then of the kind that has had the least time."""
         with self.lock:
+            if self.stopped:
+                return None
             able = {kind: tally for kind, tally in self.tallies.items() if not tally.missing}
             short = [kind for kind in able if able[kind].started < self.inputs[kind]]
             if short:
