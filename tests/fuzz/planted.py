@@ -47,4 +47,9 @@ def use(folder: Path, rng: Random) -> None:
             raise NramError("planted")
 
 
+def use_what_is_missing(folder: Path, rng: Random) -> None:
+    raise ModuleNotFoundError("planted", name="no_such_package")
+
+
 PLANTED = Kind("planted", valid, mutate, use, len(WORDS))
+MISSING = Kind("missing", valid, mutate, use_what_is_missing, len(WORDS))

@@ -4,7 +4,7 @@ import pytest
 
 from fuzz import __main__ as command
 from fuzz.kinds import KINDS
-from fuzz.planted import PLANTED, WORDS
+from fuzz.planted import MISSING, PLANTED, WORDS
 from fuzz.runner import Fuzzing, attempt, to_table
 
 
@@ -12,7 +12,8 @@ from fuzz.runner import Fuzzing, attempt, to_table
 def planted(tmp_path_factory):
     """The summary of a run over inputs with planted bugs and a few mutated ones, and the folder of the findings."""
     save = tmp_path_factory.mktemp("findings")
-    fuzzing = Fuzzing({PLANTED: len(WORDS) + 5}, seed=3, save=save, wall_seconds=5, say=lambda text: None)
+    inputs = {MISSING: 5, PLANTED: len(WORDS) + 5}
+    fuzzing = Fuzzing(inputs, seed=3, save=save, wall_seconds=5, say=lambda text: None)
     return fuzzing.run(), save
 
 
@@ -43,6 +44,11 @@ def test_the_inputs_after_a_crash_are_tried_too(planted):
         "over_limits": 2,
     }
     assert "| planted | 15 | 2 | 5 | 5 | 1 | 2 |" in to_table(planted[0])
+
+
+def test_a_kind_that_needs_a_missing_package_is_named(planted):
+    counts = planted[0]["kinds"]["missing"]
+    assert (counts["inputs"], counts["missing"]) == (0, "no_such_package")
 
 
 def test_inputs_of_findings_are_saved_with_what_happened(planted):
