@@ -135,10 +135,11 @@ class Trials:
         """Let the trouble begin while the command runs. It must fail with a clear message, unless it is done before."""
         ended = self._command(job, trouble.place, self._moment(job, trouble.place), trouble=trouble)
         trouble.end()
-        self._check(trial, ended, f"{trial.trouble}", (0, 1))
-        if ended.status == 1:
+        # 2: it was refused before the work.
+        self._check(trial, ended, f"{trial.trouble}", (0, 1, 2))
+        if ended.status != 0:
             trial.failures += 1
-            if "cannot write" not in ended.errors or trouble.reason not in ended.errors:
+            if "cannot " not in ended.errors or trouble.reason not in ended.errors:
                 trial.problems.append(f"{trial.trouble}: no clear message: {ended.errors[-300:]}")
 
     def _check_end(self, job: Job, place: Path, trial: Trial, ended: Ended) -> None:

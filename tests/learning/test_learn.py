@@ -17,7 +17,7 @@ from nram.cli import main
 from nram.errors import NramError
 from nram.learning.callbacks import LearningCallbacks
 from nram.learning.job import LearningJob
-from nram.learning.judgement import score_of
+from nram.learning.judgement import Judgement, score_of
 from nram.programs.files import program_from, read_program
 from nram.tasks.base import Instance
 from nram.tasks.example_files import Example, read_examples
@@ -169,6 +169,30 @@ def test_a_resumed_search_learns_what_an_undisturbed_one_learns(tmp_path: Path):
     assert (again.program.states, again.search.candidates) == (whole.program.states, whole.search.candidates)
     assert stopped.search and 0 < stopped.search.candidates < whole.search.candidates
     assert not (job.folder / "search.json").exists()
+
+
+def test_programs_that_were_refused_before_a_kill_are_counted_after_it(tmp_path: Path):
+    """They helped to choose, so the report must know them."""
+    job = LearningJob(read_examples(_unlearnable(tmp_path)), tmp_path / "out", method="search", workers=1, resume=True)
+    refusals: list[Judgement] = []
+
+    class KilledAfterARefusal(LearningCallbacks):
+        def refused(self, judgement):
+            refusals.append(judgement)
+
+        def report(self, report):
+            if refusals and report.round > 0:
+                raise Killed
+
+    with pytest.raises(Killed):
+        job.run(KilledAfterARefusal())
+    assert not (job.folder / "report.json").exists()
+    state = json.loads((job.folder / "search.json").read_text())
+    assert 0 < state["refused"] <= len(refusals)
+    again = replace(job, budget=0.1).run()  # ends within the first round
+    assert again.refused >= state["refused"]
+    third = replace(job, budget=0.1).run()  # nothing is counted twice
+    assert third.search is not None and third.refused == third.search.refused
 
 
 class Killed(BaseException):

@@ -29,7 +29,7 @@ MOST_COUNTEREXAMPLES = 6
 class SearchEnd:
     best: Candidate | None
     refused: int
-    """Programs that were right on all training examples and wrong on held-out ones."""
+    """Programs that were right on all training examples and wrong on held-out ones, since the search began."""
     candidates: int
     seconds: float
 
@@ -39,10 +39,9 @@ def learn_by_search(
 ) -> SearchEnd:
     """Search until a program is exact on everything, or time is over. Goes on from the saved state if there is one."""
     best: Candidate | None = None
-    refused = 0
 
     def counterexamples(program: Program) -> list[Instance] | None:
-        nonlocal best, refused
+        nonlocal best
         training = score_of(program, parts.training)
         if not training.exact:
             return [wrong.example.instance for wrong in training.wrong[:MOST_COUNTEREXAMPLES]]
@@ -50,7 +49,6 @@ def learn_by_search(
         best = better(best, Candidate(program, judgement, ()))
         if judgement.exact:
             return []
-        refused += 1
         callbacks.refused(judgement)
         return None
 
@@ -70,7 +68,7 @@ def learn_by_search(
     if best is not None:
         how = ("candidates", str(outcome.state.candidates)), ("simplified", FOR_THE_INPUTS)
         best = replace(best, how=how)
-    return SearchEnd(best, refused, outcome.state.candidates, outcome.seconds)
+    return SearchEnd(best, outcome.state.refused, outcome.state.candidates, outcome.seconds)
 
 
 def pool_of(training: tuple[Example, ...], seed: int) -> Pool:

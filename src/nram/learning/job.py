@@ -111,6 +111,7 @@ class LearningJob:
             """The result so far, in the folder."""
             program, judgement = (None, None) if best is None else (self._with_card(best, parts), best.judgement)
             many = before.refused + sum(end.refused for end in (search, training) if end is not None)
+            many -= before.refused_by_search if search is not None else 0  # the search counts them from its beginning
             seconds, interrupted = time.monotonic() - began, stopping() and not exact()
             learned = Learned(
                 self, parts, program, judgement, many, search, training, seconds, interrupted, tuple(notes)
@@ -167,12 +168,13 @@ class LearningJob:
         report = read_record(_Report, read_json(path, MOST_BYTES, "report"), str(path), "; choose another --out")
         if report.examples.sha256 != self.file.digest:
             raise UsageError(f"{path} is about other examples: choose another --out")
-        refused, scored = report.refused_by_held_out, report.trained.scored if report.trained else 0
+        refused, by_search = report.refused_by_held_out, report.search.refused if report.search else 0
+        scored = report.trained.scored if report.trained else 0
         if report.program is None:
-            return _Before(None, refused, scored)
+            return _Before(None, refused, by_search, scored)
         program = from_json(report.program, str(path))
         how = tuple((key, value) for key, value in program.made if key not in _CARD)
-        return _Before(Candidate(program, judgement_of(program, parts), how), refused, scored)
+        return _Before(Candidate(program, judgement_of(program, parts), how), refused, by_search, scored)
 
     def _with_card(self, candidate: Candidate, parts: Parts) -> Program:
         judgement = candidate.judgement
@@ -239,6 +241,11 @@ class _Examples(Tolerant):
 
 
 @dataclass(frozen=True)
+class _Searched(Tolerant):
+    refused: Count = 0
+
+
+@dataclass(frozen=True)
 class _Trained(Tolerant):
     scored: Count = 0
 
@@ -249,6 +256,7 @@ class _Report(Tolerant):
 
     examples: _Examples
     refused_by_held_out: Count
+    search: _Searched | None
     trained: _Trained | None
     program: dict[str, Any] | None
 
@@ -260,6 +268,8 @@ class _Before:
     best: Candidate | None = None
     refused: int = 0
     """Programs that the held-out examples refused."""
+    refused_by_search: int = 0
+    """Those of them that the search had found."""
     scored: int = 0
     """Training runs whose programs were scored."""
 

@@ -45,7 +45,8 @@ def to_json(learned: Learned) -> dict[str, Any]:
         "seconds": round(learned.seconds, 2),
         "interrupted": learned.interrupted,
         "refused_by_held_out": learned.refused,
-        "search": search and {"candidates": search.candidates, "seconds": round(search.seconds, 2)},
+        "search": search
+        and {"candidates": search.candidates, "refused": search.refused, "seconds": round(search.seconds, 2)},
         "trained": training
         and {"runs": training.runs, "scored": training.scored, "seconds": round(training.seconds, 2)},
         "cautions": cautions(learned.parts),

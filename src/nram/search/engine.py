@@ -141,7 +141,9 @@ class Search:
                     failed = self.counterexamples(program)
                     if failed is not None and not failed:
                         return Found(program, chain.structure), False
-                    refused = refused or failed is None
+                    if failed is None:
+                        refused = True
+                        self.state = replace(self.state, refused=self.state.refused + 1)
                     counterexamples += failed or ()
         finally:
             self._stop_chains()

@@ -46,6 +46,8 @@ class SearchState:
     best_structure: Structure | None = None
     left: tuple[Left, ...] = ()
     """Where later chains may start."""
+    refused: int = 0
+    """Programs that fit the pool and were refused without a counterexample."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,7 @@ class _Saved:
     best_genes: list[list[int]] | None
     best_structure: Structure | None
     left: Annotated[tuple[_Left, ...], Span(0, 100)]
+    refused: Annotated[int, Span(0, 2**62)] = 0  # 0.2 did not write it
 
 
 def save_state(path: Path, question: Question, state: SearchState) -> None:
@@ -130,6 +133,7 @@ def load_state(path: Path, question: Question) -> SearchState:
             best_genes=None if best is None else _genes(saved.best_genes, best, question),
             best_structure=best,
             left=tuple(Left(one.structure, one.cost, _genes(one.genes, one.structure, question)) for one in saved.left),
+            refused=saved.refused,
         )
     except ValueError as error:
         raise NramError(f"{path} cannot be read: {error}{CURE}") from None
