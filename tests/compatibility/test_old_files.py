@@ -10,7 +10,7 @@ import nram
 from nram.cli import main
 from nram.programs import text
 from nram.search import state
-from nram.training import run_folder
+from nram.training import checkpoint, run_folder
 
 HERE = Path(__file__).parent
 
@@ -30,6 +30,7 @@ def test_the_page_names_the_versions_that_are_written():
     page = (HERE.parents[1] / "docs" / "compatibility.md").read_text()
     assert f'`"format": {run_folder.FORMAT}`' in page
     assert f'`"nram_search": {state.VERSION}`' in page
+    assert f'weights, `best/K.safetensors` and those of the zoo | `"format": {checkpoint.FORMAT}`' in page
     assert f"`nram program {text.VERSION}`" in page
 
 

@@ -18,6 +18,7 @@ from nram import files
 from nram.errors import NramError
 from nram.training import trainer
 from nram.training.callbacks import Interrupted, Report, TrainingCallbacks
+from nram.training.checkpoint import read_description, save_arrays
 from nram.training.config import TrainConfig
 from nram.training.run_folder import RunFolder
 from nram.training.settings import load_config
@@ -239,6 +240,32 @@ def test_a_checkpoint_of_version_0_1_is_read():
     assert trainer._described_state(Path("file"), {"state": state}).solved_hard == 0.25
     new = trainer._State(solved_hard=0.5)
     assert trainer._described_state(Path("file"), {"state": asdict(new)}) == new
+
+
+@pytest.mark.parametrize(("level", "step"), [(10**6, 0), (-1, 0), (1, -5)])
+def test_a_checkpoint_with_hostile_counts_is_refused(tmp_path, level, step):
+    with pytest.raises(Interrupted):
+        go_on(tmp_path, stopping=lambda: True)
+    path = tmp_path / "checkpoint.safetensors"
+    _, population = trainer._load_checkpoint(RunFolder(tmp_path), CONFIG)
+    members = population.members
+    progress = members.progress._replace(level=np.full_like(members.progress.level, level))
+    hostile = members._replace(progress=progress, step=np.full_like(members.step, step))
+    save_arrays(path, population._replace(members=hostile), read_description(path))
+    with pytest.raises(NramError, match="it holds a negative count, or a level outside 1..10000"):
+        go_on(tmp_path)
+
+
+@pytest.mark.parametrize(("stage", "step"), [(2, 0), (0, 41)])
+def test_a_checkpoint_beyond_the_end_is_refused(tmp_path, stage, step):
+    with pytest.raises(Interrupted):
+        go_on(tmp_path, stopping=lambda: True)
+    path = tmp_path / "checkpoint.safetensors"
+    description = read_description(path)
+    _, population = trainer._load_checkpoint(RunFolder(tmp_path), CONFIG)
+    save_arrays(path, population, {**description, "state": {**description["state"], "stage": stage, "step": step}})
+    with pytest.raises(NramError, match=f"it is at step {step} of stage {stage}, beyond the end"):
+        go_on(tmp_path)
 
 
 def test_a_checkpoint_of_another_configuration_is_not_gone_on_with(tmp_path):

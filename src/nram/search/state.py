@@ -13,7 +13,7 @@ import numpy as np
 from nram.errors import NramError, UsageError, shown
 from nram.files import parse_json, read_text, write_atomically
 from nram.programs.ir import Program
-from nram.records import Span, read_record
+from nram.records import Span, Tolerant, read_record
 from nram.search.instances import Pool
 from nram.search.structure import Structure
 from nram.tasks.base import Instance
@@ -86,7 +86,7 @@ class _Left:
 
 
 @dataclass(frozen=True)
-class _Saved:
+class _Saved(Tolerant):
     """The content of a file."""
 
     nram_search: int

@@ -145,6 +145,10 @@ class TrainConfig:
     def memory_size(self, stage: StageConfig) -> int:
         return known_task(self.task).least_memory(stage.max_complexity) + stage.extra_memory
 
+    def validation_cells(self, stage: StageConfig) -> int:
+        """The cells of the validation set, whose instances go up to twice the stage's complexity."""
+        return self.validation * known_task(self.task).least_memory(2 * stage.max_complexity)
+
     def loop_steps(self, stage: StageConfig) -> int:
         """The length of the compiled loop over time."""
         return self.step_limit(stage.max_complexity) + stage.step_slack
@@ -184,7 +188,7 @@ def _stage_problems(config: TrainConfig, stage: StageConfig, where: str, last: b
     island = stage.population // cull.islands
     # Validation goes up to twice the complexity and, for every second instance, twice the task's step limit.
     longest = max(config.loop_steps(stage), task.step_limit.longest(2 * stage.max_complexity))
-    cells = config.validation * task.least_memory(2 * stage.max_complexity)
+    cells = config.validation_cells(stage)
     checks = {
         f"{where}.max_complexity is {stage.max_complexity}: an episode would have {longest} steps, and the most is "
         f"{MOST_LOOP}": longest <= MOST_LOOP,

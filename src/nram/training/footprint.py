@@ -17,16 +17,20 @@ from nram.training.mapping import shards_of
 from nram.training.member import Hyper, init_member, wiring_of
 
 FLOAT = 4
+CELL = 16  # of an instance: input, expected output, which cells count, and the memory of the machine
 
 
 def stage_bytes(config: TrainConfig, stage: StageConfig, devices: list[Device], at_once: int, kernel: Kernel) -> int:
-    """The bytes of a stage's population: weights with Adam's moments for every member, and what the backward
-    pass keeps for the members that a device trains at the same time. CPU devices share one memory."""
+    """The bytes of a stage: weights with Adam's moments for every member, what the backward pass keeps for the members
+    that a device trains at the same time, and the validation set with the memories of the machines that run on it. CPU
+    devices share one memory."""
     weights = _member_bytes(config)
     on_cpu = devices[0].platform == "cpu"
     members = stage.population if on_cpu else stage.population // shards_of(stage.population, len(devices))
     busy = min(len(devices), stage.population) if on_cpu else 1
-    return 2 * members * weights + busy * at_once * (3 * weights + _activation_bytes(config, stage, kernel))
+    training = 2 * members * weights + busy * at_once * (3 * weights + _activation_bytes(config, stage, kernel))
+    validated = busy if on_cpu else members  # at the same time
+    return training + (validated + 1) * config.validation_cells(stage) * CELL
 
 
 def members_at_once(config: TrainConfig, stage: StageConfig, devices: list[Device], kernel: Kernel) -> int:

@@ -15,7 +15,7 @@ from nram.runtime import device_name, prepare_devices
 from nram.training.callbacks import TrainingCallbacks
 from nram.training.config import TrainConfig
 from nram.training.run_folder import RunFolder
-from nram.training.settings import load_config
+from nram.training.settings import load_config, require_usable
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ class TrainingJob:
         cls, path: Path, config: TrainConfig, words: list[str], *, resume: bool = False, trust: bool = False
     ) -> TrainingJob:
         """The run in this folder. Without `resume` it must be new; otherwise its configuration must be the same."""
+        require_usable(config)
         folder = RunFolder(path, trust)
         if resume and folder.exists:
             RunFolder.open(path, trust).require_same(config)

@@ -103,10 +103,16 @@ def _checked(data: Any, problems: list[str], where: str, trust: bool) -> TrainCo
             require_trusted(config.task, config.machine.modules, trust)
         except UntrustedFile as error:
             raise UntrustedFile(error.files, where) from None
-        problems = problems_of(config)
+        require_usable(config)
     if problems:
         raise UsageError("the configuration has problems" + listed(problems))
     return config
+
+
+def require_usable(config: TrainConfig) -> None:
+    """Refuse settings that cannot work together or with the task."""
+    if problems := problems_of(config):
+        raise UsageError("the configuration has problems" + listed(problems))
 
 
 def _read_file(file: Path) -> dict[str, Any]:
