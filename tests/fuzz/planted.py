@@ -42,7 +42,7 @@ def use(folder: Path, rng: Random) -> None:
         case "exit":
             raise SystemExit(3)
         case "memory":
-            bytearray(2 << 30)
+            bytearray(1100 << 20)
         case "refused" | "mutated":
             raise NramError("planted")
 

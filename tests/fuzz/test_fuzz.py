@@ -13,7 +13,7 @@ def planted(tmp_path_factory):
     """The summary of a run over inputs with planted bugs and a few mutated ones, and the folder of the findings."""
     save = tmp_path_factory.mktemp("findings")
     inputs = {MISSING: 5, PLANTED: len(WORDS) + 5}
-    fuzzing = Fuzzing(inputs, seed=3, save=save, wall_seconds=5, say=lambda text: None)
+    fuzzing = Fuzzing(inputs, seed=3, save=save, wall_seconds=7, say=lambda text: None)
     return fuzzing.run(), save
 
 
@@ -23,7 +23,7 @@ def test_every_planted_bug_is_found(planted):
     assert {WORDS[index]: words for index, words in found.items()} == {
         "bug": ("tracebacks", "ValueError in planted.py, use"),
         "abort": ("crashes", "exit status -6"),
-        "hang": ("over_limits", "no answer within 5 seconds"),
+        "hang": ("over_limits", "no answer within 7 seconds"),
         "warning": ("tracebacks", "RuntimeWarning in planted.py, use"),
         "escape": ("tracebacks", "a refusal with control characters"),
         "exit": ("tracebacks", "SystemExit in planted.py, use"),
