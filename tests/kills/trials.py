@@ -18,6 +18,7 @@ from typing import Any
 
 from kills.jobs import Job, jobs_in
 from kills.trouble import TROUBLES, Trouble, obey_permissions
+from nram.programs.files import read_program
 
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 """SIGKILL twice: it is the hardest."""
@@ -47,6 +48,8 @@ class Trial:
     kills: list[dict[str, Any]] = field(default_factory=list)
     failures: int = 0
     """Commands that failed because of the trouble, as they should."""
+    rescued: int = 0
+    """Programs that they had found and saved elsewhere."""
     early: bool = False
     """It was asked to stop, and its best so far was right already: another program than the undisturbed one's."""
     problems: list[str] = field(default_factory=list)
@@ -96,13 +99,15 @@ class Trials:
     # ---- one trial
 
     def _undisturbed(self, job: Job) -> None:
-        with Trouble(self._new(f"{job.name}, undisturbed") / "place") as trouble:
-            ended = self._command(job, trouble.place)
-            if ended.status != 0:
-                raise RuntimeError(f"{job.name} ended with {ended.status}: {ended.errors}")
-            self.endings[job.name], self.durations[job.name] = job.ending(trouble.place), ended.after
-        shutil.rmtree(trouble.place.parent)
-        self.log(f"{job.name}: {ended.after:.1f} s undisturbed")
+        """Run the job twice: the first time it also compiles."""
+        for _ in range(2):
+            with Trouble(self._new(f"{job.name}, undisturbed") / "place") as trouble:
+                ended = self._command(job, trouble.place)
+                if ended.status != 0:
+                    raise RuntimeError(f"{job.name} ended with {ended.status}: {ended.errors}")
+                self.endings[job.name], self.durations[job.name] = job.ending(trouble.place), ended.after
+            shutil.rmtree(trouble.place.parent)
+        self.log(f"{job.name}: {self.durations[job.name]:.1f} s undisturbed")
 
     def _try(self, job: Job, trial: Trial) -> None:
         folder = self._new(f"trial {trial.number}")
@@ -141,10 +146,13 @@ class Trials:
             trial.failures += 1
             if "cannot " not in ended.errors or trouble.reason not in ended.errors:
                 trial.problems.append(f"{trial.trouble}: no clear message: {ended.errors[-300:]}")
+            if "it was saved as" in ended.errors:
+                trial.rescued += 1
+                (elsewhere,) = (trouble.place.parent / "current").iterdir()
+                read_program(elsewhere)
 
     def _check_end(self, job: Job, place: Path, trial: Trial, ended: Ended) -> None:
         self._check(trial, ended, "a command that was left alone", (0,))
-        self.durations[job.name] = min(self.durations[job.name], ended.after)  # the first time it also compiled
         if ended.status == 0 and not trial.early and job.ending(place) != self.endings[job.name]:
             trial.problems.append("other bits")
 
@@ -228,6 +236,7 @@ class Trials:
             "kills_by_signal": dict(Counter(kill["signals"][0] for _, kill in kills)),
             "killed_twice": sum(len(kill["signals"]) > 1 for _, kill in kills),
             "failures": dict(Counter(trial.trouble for trial in trials for _ in range(trial.failures))),
+            "rescued": sum(trial.rescued for trial in trials),
             "same_bits": sum(not trial.problems and not trial.early for trial in trials),
             "found_early": sum(trial.early for trial in trials),
             "trials_with_problems": sum(bool(trial.problems) for trial in trials),
