@@ -100,7 +100,8 @@ def finished_run(tmp_path) -> Path:
     path = tmp_path / "runs" / "access-5"
     folder = RunFolder.create(path, config, ["train", "access", "--seed", "5"], "here")
     folder.save_member(0, member_at(init_population(config, 1).members.controller, 0), {})
-    folder.write_result({"perfect_members": 0})
+    result = {"perfect_members": 0, "examined_members": 0, "best_validation_exact_hard": 0.0, "seconds": 1.5}
+    folder.write_result(result)
     return path
 
 
