@@ -114,6 +114,7 @@ def test_every_setting_refuses_what_is_not_of_its_type_or_beyond_its_limits():
         ("population=10000000", "stages.0.population is 10000000: give 1 to 65536"),
         ("repeats=64", "a circuit has 896 operations, and the most is 512"),
         ("steps_per_item=1000000", "an episode would have 4000014 steps, and the most is 1000000"),
+        ("learning_rate=1e39", "hyper.learning_rate: 1e+39 is too large: the most is 1e+38"),
         ("steps_constant=1e400", "steps_constant is '1e400', not a whole number or null"),
         (f"seed={'9' * 5000}", "seed is "),
     ],

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from nram.errors import UsageError
 from nram.extensions import known_task
-from nram.files import write_atomically
+from nram.files import read_bounded, write_atomically
 from nram.learning.job import Learned, LearningJob
 from nram.learning.job import Method as LearningMethod
 from nram.modules import Module
@@ -26,7 +26,7 @@ from nram.runtime import DeviceName
 from nram.search.job import SearchJob, Space
 from nram.search.state import Outcome
 from nram.tasks.base import Instance, Task
-from nram.tasks.example_files import read_examples
+from nram.tasks.example_files import MOST_BYTES, read_examples
 from nram.training.callbacks import Report as TrainingReport
 from nram.training.callbacks import TrainingCallbacks
 from nram.training.job import TrainingJob
@@ -122,7 +122,7 @@ def learn(
 def _written(examples: Iterable[Example], file: Path) -> Path:
     """The examples as a file, which is left alone if it holds others."""
     content = "".join(_line(example, number) + "\n" for number, example in enumerate(examples, 1)).encode()
-    if file.exists() and file.read_bytes() != content:
+    if file.exists() and read_bounded(file, MOST_BYTES, "file of examples") != content:
         raise UsageError(f"{file} holds other examples: choose another folder for out")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

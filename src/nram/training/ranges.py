@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from nram.errors import shown
 
 MOST_TEXT = 1000  # characters
+LARGEST = 1e38  # training works in 32-bit floats
 
 
 @dataclass(frozen=True)
@@ -71,4 +72,6 @@ def _number(text: str | float) -> float:
         raise ValueError(f"{shown(text)} is not a number, a range like 2e-3..2e-2 or a choice like 1|10|inf") from None
     if math.isnan(value) or value < 0:
         raise ValueError(f"{shown(text)} is negative or not a number")
+    if LARGEST < value < math.inf:
+        raise ValueError(f"{shown(text)} is too large: the most is {LARGEST:g}")
     return value
