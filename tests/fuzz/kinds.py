@@ -24,7 +24,7 @@ import numpy as np
 from support.random_programs import random_memory, random_program
 
 from fuzz.binary import mutated_npy, mutated_safetensors
-from fuzz.mutations import Members, mutated_bytes, mutated_text, mutated_value, parse, to_json, to_toml
+from fuzz.mutations import Members, limited, mutated_bytes, mutated_text, mutated_value, parse, to_json, to_toml
 from fuzz.python_files import module_source, mutated_source, task_source
 from nram.cache import load, store
 from nram.errors import NramError
@@ -90,7 +90,7 @@ def mutated_file(rng: Random, name: str, content: bytes, donors: list[bytes]) ->
             here = rng.randrange(len(lines))
             lines[here] = to_json(mutated_value(rng, parse(rng.choice(intact)), [parse(rng.choice(intact))]))
             if rng.random() < 0.1:
-                lines[here:here] = [lines[here]] * rng.choice((10, 1000, 20_000))
+                lines[here:here] = [lines[here]] * limited(rng.choice((10, 1000, 20_000)), lines[here])
         text = "\n".join(lines)
     else:
         text = mutated_text(rng, text, others)

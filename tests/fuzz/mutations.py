@@ -32,6 +32,14 @@ HOSTILE = [
 """Values that break careless readers."""
 
 
+MOST_REPEATED = 1 << 24  # characters: more tell nothing new, and cost the mutation time and memory
+
+
+def limited(count: int, part: str) -> int:
+    """At most so many repetitions of a part, fewer if it is long."""
+    return max(1, min(count, MOST_REPEATED // max(len(part), 1)))
+
+
 # ---- values
 
 
@@ -134,7 +142,7 @@ def _repeat(rng: Random, root: list, donors: Sequence[Any]) -> None:
     """The same item or member again, next to itself."""
     holder, index = _place(rng, root)
     if holder is not root:
-        count = rng.choice((1, 1, 1, 2, 100, 5000))
+        count = limited(rng.choice((1, 1, 1, 2, 100, 5000)), to_json([holder[index]]))
         holder[index:index] = [copy.deepcopy(holder[index]) for _ in range(count)]
 
 
@@ -187,7 +195,7 @@ def mutated_text(rng: Random, text: str, donors: Sequence[str] = ()) -> str:
         if change == 0:
             del lines[here]
         elif change == 1:
-            lines[here:here] = [lines[here]] * rng.choice((1, 1, 2, 1000))
+            lines[here:here] = [lines[here]] * limited(rng.choice((1, 1, 2, 1000)), lines[here])
         elif change == 2:
             there = rng.randrange(len(lines))
             lines[here], lines[there] = lines[there], lines[here]
