@@ -31,7 +31,8 @@ class Ended:
     """How a command ended."""
 
     status: int
-    errors: str
+    said: str
+    """All that it said."""
     signals: tuple[str, ...] = ()
     """Sent while it ran."""
     after: float = 0.0
@@ -50,8 +51,10 @@ class Trial:
     """Commands that failed because of the trouble, as they should."""
     rescued: int = 0
     """Programs that they had found and saved elsewhere."""
+    stopped_at_end: bool = False
+    """A search or training run was asked to stop when it had just found a program, and ended with it."""
     early: bool = False
-    """It was asked to stop, and its best so far was right already: another program than the undisturbed one's."""
+    """This program is another one than the undisturbed one's, for example less simplified. It is right."""
     problems: list[str] = field(default_factory=list)
 
 
@@ -104,7 +107,7 @@ class Trials:
             with Trouble(self._new(f"{job.name}, undisturbed") / "place") as trouble:
                 ended = self._command(job, trouble.place)
                 if ended.status != 0:
-                    raise RuntimeError(f"{job.name} ended with {ended.status}: {ended.errors}")
+                    raise RuntimeError(f"{job.name} ended with {ended.status}: {ended.said}")
                 self.endings[job.name], self.durations[job.name] = job.ending(trouble.place), ended.after
             shutil.rmtree(trouble.place.parent)
         self.log(f"{job.name}: {self.durations[job.name]:.1f} s undisturbed")
@@ -131,10 +134,11 @@ class Trials:
             self._check_end(job, place, trial, ended)
             for path in place.iterdir():  # start again
                 path.unlink() if path.is_file() else shutil.rmtree(path)
+            trial.stopped_at_end = False
             return
         trial.kills.append({"signals": ended.signals, "after": round(ended.after, 3), "status": ended.status})
         self._check(trial, ended, f"killed by {'+'.join(ended.signals)}", (0, 1, -number, 128 + number))
-        trial.early |= ended.status == 0 and job.name == "learn by training"
+        trial.stopped_at_end |= ended.status == 0 and job.name != "train"
 
     def _fail(self, job: Job, trouble: Trouble, trial: Trial) -> None:
         """Let the trouble begin while the command runs. It must fail with a clear message, unless it is done before."""
@@ -144,23 +148,26 @@ class Trials:
         self._check(trial, ended, f"{trial.trouble}", (0, 1, 2))
         if ended.status != 0:
             trial.failures += 1
-            if "cannot " not in ended.errors or trouble.reason not in ended.errors:
-                trial.problems.append(f"{trial.trouble}: no clear message: {ended.errors[-300:]}")
-            if "it was saved as" in ended.errors:
+            if "cannot " not in ended.said or trouble.reason not in ended.said:
+                trial.problems.append(f"{trial.trouble}: no clear message: {ended.said[-300:]}")
+            if "it was saved as" in ended.said:
                 trial.rescued += 1
                 (elsewhere,) = (trouble.place.parent / "current").iterdir()
                 read_program(elsewhere)
 
     def _check_end(self, job: Job, place: Path, trial: Trial, ended: Ended) -> None:
         self._check(trial, ended, "a command that was left alone", (0,))
-        if ended.status == 0 and not trial.early and job.ending(place) != self.endings[job.name]:
-            trial.problems.append("other bits")
+        if ended.status == 0 and job.ending(place) != self.endings[job.name]:
+            if trial.stopped_at_end:
+                trial.early = True
+            else:
+                trial.problems.append("other bits")
 
     def _check(self, trial: Trial, ended: Ended, what: str, allowed: tuple[int, ...]) -> None:
         if ended.status not in allowed:
-            trial.problems.append(f"{what}: status {ended.status}: {ended.errors[-300:]}")
-        if "Traceback" in ended.errors:
-            trial.problems.append(f"{what}: a traceback: {ended.errors[-2000:]}")
+            trial.problems.append(f"{what}: status {ended.status}: {ended.said[-300:]}")
+        if "Traceback" in ended.said:
+            trial.problems.append(f"{what}: a traceback: {ended.said[-2000:]}")
 
     # ---- processes
 
@@ -190,14 +197,14 @@ class Trials:
         """Run the job's command; at the moment, send it the signals or make trouble."""
         current = place.parent / "current"
         current.mkdir(exist_ok=True)
-        errors = place.parent / "errors"
-        with open(errors, "wb") as file:
+        said = place.parent / "said"
+        with open(said, "wb") as file:
             process = subprocess.Popen(
                 [sys.executable, "-m", "nram", *job.words],
                 cwd=current,
                 env={**os.environ, "JAX_PLATFORMS": "cpu"},
                 stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
+                stdout=file,
                 stderr=file,
                 start_new_session=True,
                 preexec_fn=obey_permissions,
@@ -217,7 +224,7 @@ class Trials:
                 trouble.begin()
             time.sleep(0.001)
         after = time.monotonic() - began if reached is None else reached
-        return Ended(process.returncode, errors.read_text(errors="replace"), tuple(sent), after)
+        return Ended(process.returncode, said.read_text(errors="replace"), tuple(sent), after)
 
     def _new(self, name: str) -> Path:
         path = self.folder / name

@@ -8,7 +8,7 @@ import os
 import subprocess
 from pathlib import Path
 
-SIZE = 8 << 20  # of the small disk
+SIZE = 64 << 20  # of the small disk: room for two checkpoints, since the new one is written beside the old one
 
 
 class Trouble:
