@@ -1,5 +1,8 @@
 """The fuzzing itself: planted bugs are found, crashes are counted, and an input can be made again by its number."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from fuzz import __main__ as command
@@ -82,6 +85,13 @@ def test_everything_that_is_read_is_accepted_or_refused(tmp_path):
     for name, counts in summary["kinds"].items():
         assert counts["inputs"] == KINDS[name].quick, name
         assert counts["accepted"] > 0 and counts["refused"] > 20, name
+
+
+def test_the_documented_figures_are_those_of_the_summary():
+    summary = json.loads(Path(__file__).with_name("summary.json").read_text())
+    assert summary["findings"] == [] and set(summary["kinds"]) == set(KINDS)
+    page = Path(__file__).parents[2] / "docs" / "security.md"
+    assert to_table(summary) in page.read_text()
 
 
 def test_a_single_input_is_shown_and_tried(capsys, monkeypatch):
