@@ -129,11 +129,19 @@ def test_a_link_of_ours_is_followed_and_stays_a_link(tmp_path):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a link to another user")
 def test_a_link_of_another_user_is_not_followed(tmp_path):
+    """Neither its content nor its permissions: a link to a program of root would make the new file one of root's."""
     (tmp_path / "file").write_bytes(b"old")
-    (tmp_path / "link").symlink_to("file")
-    os.lchown(tmp_path / "link", 12345, 12345)
-    write_atomically(tmp_path / "link", b"new")
-    assert not (tmp_path / "link").is_symlink()
+    (tmp_path / "file").chmod(0o4777)
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("file", "pipe"):
+        (tmp_path / "link").symlink_to(name)
+        os.lchown(tmp_path / "link", 12345, 12345)
+        check_destination(tmp_path / "link")
+        write_atomically(tmp_path / "link", b"new")
+        assert stat.S_IFMT((tmp_path / "link").lstat().st_mode) == stat.S_IFREG
+        assert stat.S_IMODE((tmp_path / "link").stat().st_mode) in (0o644, 0o664, 0o600)
+        assert (tmp_path / "link").read_bytes() == b"new"
+        (tmp_path / "link").unlink()
     assert (tmp_path / "file").read_bytes() == b"old"
 
 
@@ -180,6 +188,17 @@ def test_a_destination_is_refused_before_the_work(tmp_path):
     check_destination(tmp_path / "file")
     check_destination(tmp_path / "new")
     assert names_in(tmp_path) == {"file"}
+
+
+def test_a_full_disk_is_noticed_before_the_work(tmp_path):
+    """A real failure: the operating system refuses files of more than a few bytes."""
+    program = (
+        "import resource, sys\nfrom pathlib import Path\nfrom nram.files import check_destination\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\ncheck_destination(Path(sys.argv[1]))\n"
+    )
+    failed = subprocess.run([sys.executable, "-c", program, tmp_path / "a"], capture_output=True, text=True)
+    assert f"UsageError: cannot write {tmp_path / 'a'}: File too large; choose another --out" in failed.stderr
+    assert names_in(tmp_path) == set()
 
 
 def test_leftovers_of_a_killed_process_are_removed_and_nothing_else(tmp_path):

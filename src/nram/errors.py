@@ -24,6 +24,17 @@ class NramError(Exception):
         return visible(text)
 
 
+class NotSaved(NramError):
+    """A result could not be written where it should be. The message ends with the whole result, if it is a text."""
+
+    def __init__(self, message: str, result: str):
+        super().__init__(message)
+        self.result = result
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}:\n\n{visible(self.result)}" if self.result else super().__str__()
+
+
 class UsageError(NramError):
     """The request is wrong: exit status 2. The message says what to change."""
 

@@ -21,9 +21,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from nram.errors import NramError, UsageError
+from nram.errors import NotSaved, NramError, UsageError
 
 MOST_DEPTH = 64  # levels of lists and objects in JSON and TOML; nothing that nram writes has more than ten
+TRIED_BYTES = 1 << 11  # a full disk has no room for them; an empty file would fit
 LEFTOVER = re.compile(r"\.[0-9a-f]{8}-[0-9a-f]{8}\.part")
 MOST_SHOWN = 1 << 16  # bytes of a result that an error shows
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
@@ -38,8 +39,7 @@ def write_atomically(path: Path, content: bytes) -> None:
     Any number of processes may write the same file; the last one wins. A device or a pipe is written directly.
     """
     try:
-        target = _target(path)
-        mode = _mode(target)
+        target, mode = _target(path)
         if mode is not None and not stat.S_ISREG(mode):
             with open(target, "wb") as file:
                 file.write(content)
@@ -47,7 +47,7 @@ def write_atomically(path: Path, content: bytes) -> None:
         with _temporary_file(target) as (descriptor, temporary):
             _write_all(descriptor, content)
             if mode is not None:
-                os.fchmod(descriptor, stat.S_IMODE(mode))
+                os.fchmod(descriptor, mode & 0o777)
             os.fsync(descriptor)
             os.replace(temporary, target)
         _sync_folder(target.parent)
@@ -60,11 +60,10 @@ def check_destination(path: Path, option: str = "--out") -> None:
     """Refuse a file that could not be written, before long work begins. The test writes next to it."""
     another = f"choose another {option}"
     try:
-        target = _target(path)
-        mode = _mode(target)
+        target, mode = _target(path)
         if mode is None or stat.S_ISREG(mode):
-            with _temporary_file(target):
-                pass
+            with _temporary_file(target) as (descriptor, _):
+                _write_all(descriptor, bytes(TRIED_BYTES))
         elif stat.S_ISDIR(mode):
             raise UsageError(f"{option} {path} is a folder: name a file in it")
         elif not os.access(target, os.W_OK):
@@ -87,8 +86,8 @@ def write_result(path: Path, content: bytes) -> None:
         text = ""
         if len(content) <= MOST_SHOWN or saved is None:
             with contextlib.suppress(UnicodeDecodeError):  # a picture cannot be shown
-                text = f":\n\n{content.decode()}".rstrip()
-        raise NramError(f"{error}; {where}{text}") from error
+                text = content.decode().rstrip()
+        raise NotSaved(f"{error}; {where}", text) from error
 
 
 def _saved_elsewhere(path: Path, content: bytes) -> Path | None:
@@ -118,20 +117,20 @@ def is_leftover(path: Path) -> bool:
     return LEFTOVER.fullmatch(path.name) is not None
 
 
-def _target(path: Path) -> Path:
-    """The file behind a link. A link that another user has put there is not followed; it is replaced."""
-    if path.is_symlink() and path.lstat().st_uid in (0, os.geteuid()):
-        # /dev/stdout leads to a pipe, which has no path.
-        return path if path.exists() and not path.is_file() else Path(os.path.realpath(path))
-    return path
+def _target(path: Path) -> tuple[Path, int | None]:
+    """The file behind a link, and its kind and permissions; None if it does not exist.
 
-
-def _mode(path: Path) -> int | None:
-    """Kind and permissions of a file; None if it does not exist."""
+    A link that another user has put there is not followed. It is replaced, as if nothing were there.
+    """
+    if path.is_symlink():
+        if path.lstat().st_uid not in (0, os.geteuid()):
+            return path, None
+        if path.is_file() or not path.exists():  # /dev/stdout may lead to a pipe, which has no path
+            path = Path(os.path.realpath(path))
     try:
-        return path.stat().st_mode
+        return path, path.stat().st_mode
     except FileNotFoundError:
-        return None
+        return path, None
 
 
 def _prefix(path: Path) -> str:

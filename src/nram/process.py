@@ -88,7 +88,9 @@ class _Patient(io.FileIO):
 
     def write(self, data) -> int | None:
         try:
-            return super().write(data)
+            while (written := super().write(data)) is None:  # a pipe that does not block is full: wait for its reader
+                select.select([], [self], [])
+            return written
         except OSError as error:
             if self.fileno() == 1 and not isinstance(error, BrokenPipeError):
                 _Process.output_error = error

@@ -4,7 +4,6 @@ import contextlib
 import os
 import platform
 from functools import partial
-from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -100,6 +99,8 @@ def free_memory() -> int | None:
 
 def versions() -> dict[str, str]:
     """The versions that a result depends on."""
+    from importlib import metadata  # slow to import, and `nram --help` does not need it
+
     names = ("nram", "jax", "jaxlib", "equinox", "optax", "numpy")
     found = {"python": platform.python_version()}
     for name in names:

@@ -1,9 +1,12 @@
 """What goes wrong is one line on standard error. Closed streams are no error, a full disk is one."""
 
+import fcntl
 import json
 import os
 import subprocess
 import sys
+import termios
+import time
 
 import pytest
 
@@ -11,6 +14,7 @@ from nram.cli import tasks
 from nram.programs.library import load_program
 from nram.programs.text import to_text
 
+CAPACITY = 1 << 16  # of a pipe
 REPORT = "this is a bug in nram. Please report it to the project's issue tracker"
 
 # The command line with errors that Python reports by itself: in a thread, in a destructor, as a warning.
@@ -152,6 +156,25 @@ def test_a_reader_that_goes_away_does_not_change_the_status():
 def test_a_full_disk_is_one_line(words):
     name = f"nram {words.split()[0]}".removesuffix(" --help")
     assert shell(f"nram {words} > /dev/full") == (1, "", f"{name}: standard output: No space left on device\n")
+
+
+def test_a_full_pipe_that_does_not_block_is_waited_for():
+    """Somebody who shares the pipe has made it so; Python would end with a traceback, and half the output."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    command = [sys.executable, "-m", "nram", "sample", "copy", "--count", "3000", "--json"]
+    with subprocess.Popen(command, stdout=writer, stderr=subprocess.PIPE, text=True) as process:
+        waiting = bytearray(4)
+        while int.from_bytes(waiting, sys.byteorder) < CAPACITY and process.poll() is None:
+            fcntl.ioctl(writer, termios.FIONREAD, waiting)
+            time.sleep(0.01)
+        os.close(writer)
+        with open(reader, "rb") as file:
+            printed = file.read()
+        assert process.stderr is not None
+        assert (process.wait(), process.stderr.read()) == (0, "")
+    assert len(printed) > 2 * CAPACITY
+    assert len(json.loads(printed)) == 3000
 
 
 def test_a_full_disk_behind_standard_error_does_not_stop_the_work():

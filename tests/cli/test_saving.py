@@ -146,11 +146,11 @@ def test_what_cannot_be_saved_anywhere_is_shown(tmp_path):
     """A real failure: the operating system refuses every file of this size."""
     program = (
         "import resource, sys\nfrom pathlib import Path\nfrom nram.files import write_result\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\nwrite_result(Path(sys.argv[1]), b'found ' * 500)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\nwrite_result(Path(sys.argv[1]), b'found ' * 5000)\n"
     )
     failed = subprocess.run([sys.executable, "-c", program, tmp_path / "a"], capture_output=True, text=True)
     assert f"cannot write {tmp_path / 'a'}: File too large; it could not be saved elsewhere:" in failed.stderr
-    assert failed.stderr.rstrip().endswith(("\n\n" + "found " * 500).rstrip())
+    assert failed.stderr.rstrip().endswith(("\n\n" + "found " * 5000).rstrip())
 
 
 def test_a_private_temporary_folder_is_the_last_resort(tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import threading
@@ -21,7 +22,8 @@ def debugging() -> bool:
 
 def explain(error: BaseException, name: str) -> int:
     """Say on standard error why the command `name` failed. Returns the exit status."""
-    sys.stdout.flush()  # what was printed before the error comes first
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()  # what was printed before the error comes first
     # Compiled code hides the kind and the message of an error that a user-defined task raised inside it.
     callback = sys.modules.get("nram.tasks._callback")
     if callback is not None and callback.failures and isinstance(error, (RuntimeError, ValueError)):
