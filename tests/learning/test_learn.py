@@ -15,6 +15,7 @@ import pytest
 from nram import learn
 from nram.cli import main
 from nram.errors import NramError
+from nram.learning import job as job_module
 from nram.learning.callbacks import LearningCallbacks
 from nram.learning.job import LearningJob
 from nram.learning.judgement import Judgement, score_of
@@ -300,3 +301,25 @@ def test_a_program_of_somebody_else_is_not_overwritten(tmp_path: Path, capsys):
     (tmp_path / "program.json").write_text("{}")
     assert main(["learn", str(_last_element(tmp_path)), "--out", str(tmp_path)]) == 2
     assert "not learned here" in capsys.readouterr().err and (tmp_path / "program.json").read_text() == "{}"
+
+
+def test_a_learned_program_is_not_replaced_by_another_job(learned, tmp_path: Path, capsys, monkeypatch):
+    """Neither if it was there before, nor if another process has just finished it."""
+    path, out = learned
+    folder = shutil.copytree(out, tmp_path / "copy")
+    words = ["learn", str(path), "--budget", "0.3", "--seed", "2", "--method", "search", "--out"]
+    assert main([*words, str(folder)]) == 2
+    assert f"{folder} holds earlier work (report.json): go on with it by --resume" in capsys.readouterr().err
+    lock, late = job_module.locked, tmp_path / "late"
+
+    def locked_late(place, busy):
+        shutil.copytree(out, late, dirs_exist_ok=True)
+        return lock(place, busy)
+
+    monkeypatch.setattr(job_module, "locked", locked_late)
+    assert main([*words, str(late)]) == 2
+    for one in (folder, late):
+        assert {file.name: file.read_bytes() for file in one.iterdir()} == {
+            file.name: file.read_bytes() for file in out.iterdir()
+        }
+    assert main([*words, str(folder), "--resume"]) == 0

@@ -93,6 +93,7 @@ class LearningJob:
         check_destination(self.folder / PROGRAM)
         busy = f"another process is learning in {self.folder}: wait for it, stop it, or choose another --out"
         with locked(self.folder / ".lock", busy):
+            self._prepare_folder()  # again: another process may have been faster
             remove_leftovers(self.folder)
             return self._learn(parts, began, callbacks, stopping)
 
@@ -148,12 +149,13 @@ class LearningJob:
     def _prepare_folder(self) -> None:
         """Refuse a folder in which something would be lost. Makes it if it does not exist."""
         folder = self.folder
-        unfinished = [name for name in (SEARCH, TRAINING) if (folder / name).exists()]
-        if unfinished and not self.resume:
+        earlier = [name for name in (SEARCH, TRAINING) if (folder / name).exists()]
+        earlier += [REPORT] if (folder / REPORT).is_file() else []
+        if earlier and not self.resume:
             raise UsageError(
-                f"{folder} holds work that can go on ({unfinished[0]}): use --resume, or choose another --out"
+                f"{folder} holds earlier work ({earlier[0]}): go on with it by --resume, or choose another --out"
             )
-        if (folder / PROGRAM).exists() and not (folder / REPORT).exists() and not unfinished:
+        if (folder / PROGRAM).exists() and not earlier:
             raise UsageError(f"{folder} holds a program that was not learned here: choose another --out")
         try:
             folder.mkdir(parents=True, exist_ok=True)
