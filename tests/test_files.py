@@ -244,6 +244,14 @@ def test_a_lock_keeps_others_out_until_its_process_dies(tmp_path):
     assert names_in(tmp_path) == set()
 
 
+def test_what_cannot_be_a_lock_file_comes_with_a_cure(tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to("nowhere")
+    for name in ("folder", "link"):
+        with pytest.raises(NramError, match=f"cannot write .*{name}: .*; remove it$"), locked(tmp_path / name, ""):
+            pass
+
+
 ADDER = """
 import sys, time
 from pathlib import Path

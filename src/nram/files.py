@@ -26,6 +26,7 @@ from nram.errors import NotSaved, NramError, UsageError
 MOST_DEPTH = 64  # levels of lists and objects in JSON and TOML; nothing that nram writes has more than ten
 TRIED_BYTES = 1 << 11  # a full disk has no room for them; an empty file would fit
 LEFTOVER = re.compile(r"\.[0-9a-f]{8}-[0-9a-f]{8}\.part")
+MOST_NAME_BYTES = 255  # of a file, on all usual file systems
 MOST_SHOWN = 1 << 16  # bytes of a result that an error shows
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -178,7 +179,8 @@ def locked(path: Path, busy: str) -> Iterator[None]:
     except BlockingIOError:
         raise UsageError(busy) from None
     except OSError as error:
-        raise NramError(f"cannot write {path}: {error.strerror}") from error
+        cure = "; remove it" if path.is_dir() or path.is_symlink() else ""
+        raise NramError(f"cannot write {path}: {error.strerror}{cure}") from error
     try:
         yield
     finally:
@@ -200,6 +202,19 @@ def _lock(path: Path) -> int:
             os.close(descriptor)
             raise
         os.close(descriptor)
+
+
+def beside(path: Path, form: str) -> Path:
+    """The file that goes with another one: next to it, or to the file behind a link, so that both names share it.
+
+    `form` makes its name from `{stem}` and `{suffix}`. Where that is too long for a name, a digest replaces the stem.
+    """
+    target, _ = _target(path)
+    name = form.format(stem=target.stem, suffix=target.suffix)
+    if len(os.fsencode(name)) > MOST_NAME_BYTES:
+        digest = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]
+        name = form.format(stem=digest, suffix=target.suffix[:16])
+    return target.with_name(name)
 
 
 # ---- reading

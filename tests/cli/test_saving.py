@@ -16,6 +16,7 @@ from random import Random
 
 import pytest
 
+from nram.cli import search
 from nram.errors import NramError
 from nram.files import write_result
 from nram.programs.files import program_from, read_program
@@ -115,6 +116,21 @@ def test_a_searched_program_that_cannot_be_saved_is_shown_and_saved_elsewhere(ca
     assert program.task == "access"
     shown = outcome.err.partition(f"{elsewhere} instead:\n\n")[2]
     assert program_from(shown) == program
+
+
+def test_a_searched_program_comes_with_its_report_though_its_evidence_cannot_be_saved(call, tmp_path, monkeypatch):
+    out = tmp_path / "a.json"
+
+    def verify_until_the_disk_is_full(*words, **options):
+        out.unlink()
+        out.symlink_to("/dev/full")
+        return verify(*words, **options)
+
+    verify = search.verify
+    monkeypatch.setattr(search, "verify", verify_until_the_disk_is_full)
+    outcome = call("search", "access", "--verify-budget", "1", "--json", "--out", out)
+    assert outcome.status == 1 and f"cannot write {out}: No space left on device; it was saved as" in outcome.err
+    assert outcome.value["found"] and outcome.value["verification"]["verdict"].startswith("right")
 
 
 def test_a_verified_program_that_cannot_be_saved_comes_with_its_report(call, full, current_folder):

@@ -178,6 +178,18 @@ def test_a_program_found_while_the_search_is_asked_to_stop_is_kept_and_not_verif
     assert outcome.err.endswith(f"stopped before the verification; go on with: nram verify '{out}'\n")
 
 
+def test_a_search_stopped_while_it_compiles_leaves_nothing_and_can_start_again(call, tmp_path, monkeypatch):
+    class stopped_at_once(interruptible):
+        def __enter__(self):
+            return lambda: True
+
+    monkeypatch.setattr(search, "interruptible", stopped_at_once)
+    for _ in range(2):
+        outcome = call("search", "access", "--out", tmp_path / "a.nram")
+        assert outcome.status == 1 and "stopped before there was anything to keep" in outcome.err
+        assert not list(tmp_path.iterdir())
+
+
 def test_ctrl_c_at_random_moments_shows_no_traceback(tmp_path):
     searching = ["search", "access", "--out", tmp_path / "found.nram"]
     for words in (["verify", "copy", "--budget", "30"], ["trace", "copy"], searching):

@@ -12,13 +12,15 @@ import pytest
 from nram import find_program
 from nram.errors import NramError, UsageError
 from nram.extensions import get_task
-from nram.programs.files import read_program
+from nram.programs.files import read_program, to_json_text
 from nram.programs.interpret import interpret
+from nram.programs.library import load_program
 from nram.search import engine
 from nram.search.callbacks import SearchCallbacks
 from nram.search.counterexamples import find_counterexamples
 from nram.search.engine import Search
 from nram.search.instances import Pool, task_pool
+from nram.search.job import SearchJob, Space
 from nram.search.schedule import STRUCTURES, forgets_tables, round_of_chains
 from nram.search.state import Question, SearchState, load_state, save_state
 from nram.search.structure import Structure
@@ -232,4 +234,48 @@ def test_not_found_says_how_close_it_came_and_how_to_go_on(tmp_path: Path, capsy
     assert read_program(out).task == "merge" and out.with_name("merge.nram.search").exists()
     assert main(words) == 2
     assert "go on with it by --resume" in capsys.readouterr().err
+    earlier = out.stat().st_ino
+    assert main([*words, "--resume"]) == 1  # an earlier best of the same search is replaced
+    assert out.stat().st_ino != earlier and not (tmp_path / "merge.best.nram").exists()
+
+
+def test_a_best_does_not_replace_a_program_that_was_there(tmp_path: Path, capsys):
+    from nram.cli import main
+
+    words = ["search", "merge", "--registers", "2", "--candidates", "1000", "--json", "--out"]
+    right = load_program("merge@searched")
+    drafts = {"right.json": to_json_text(right), "draft.json": to_json_text(load_program("copy")), "none.json": "text"}
+    for name, content in drafts.items():
+        out, best = tmp_path / name, tmp_path / name.replace(".json", ".best.json")
+        out.write_text(content)
+        for resume in ([], ["--resume"]):
+            assert main([*words, str(out), *resume]) == 1
+            assert json.loads(capsys.readouterr().out)["out"] == str(best)
+            assert out.read_text() == content and read_program(best).task == "merge"
+
+
+@pytest.mark.parametrize("name", ["a" * 250 + ".nram", "a." + "b" * 253])
+def test_the_files_of_a_search_have_names_that_are_short_enough(tmp_path: Path, capsys, name):
+    from nram.cli import main
+
+    out = tmp_path / name
+    words = ["search", "merge", "--registers", "2", "--candidates", "1000", "--out", str(out)]
+    assert [main(words), main(words), main([*words, "--resume"])] == [1, 2, 1], capsys.readouterr().err
+    out.write_text("kept")
     assert main([*words, "--resume"]) == 1
+    assert len({file.name for file in tmp_path.iterdir()}) == 3 and out.read_text() == "kept"
+
+
+def test_two_names_of_one_file_share_its_state_and_its_lock(tmp_path: Path, capsys):
+    from nram.cli import main
+
+    real, link = tmp_path / "real.nram", tmp_path / "link.nram"
+    link.symlink_to("real.nram")
+    words = ["search", "merge", "--registers", "2", "--candidates", "1000", "--out"]
+    with SearchJob.open("merge", Space()).saved_beside(real, resume=False):
+        assert main([*words, str(link)]) == 2
+    assert f"another process is searching for {link}" in capsys.readouterr().err
+    assert main([*words, str(link)]) == 1
+    assert main([*words, str(real)]) == 2
+    assert f"{real}.search holds a search already" in capsys.readouterr().err
+    assert link.is_symlink() and read_program(real).task == "merge"

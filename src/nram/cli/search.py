@@ -11,7 +11,7 @@ from typing import Any
 from nram.cli.arguments import natural, positive
 from nram.cli.output import PLAIN_SECONDS, ProgressLine, note, print_json
 from nram.cli.program_argument import add_modules, load_modules, module_options
-from nram.errors import UsageError
+from nram.errors import NramError, UsageError
 from nram.extensions.modules import files_of, split_names
 from nram.limits import wrong_cells
 from nram.messages import command, pasted
@@ -34,7 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.epilog = (
         "The same seed gives the same program, however many workers there are. The exit status is 1 if no "
-        "program was found: the best so far is then written and shown."
+        "program was found: the best so far is then written and shown. It does not replace a program that was in --out "
+        "before; it is NAME.best.nram then."
     )
     parser.add_argument(
         "source",
@@ -94,9 +95,10 @@ def _search(arguments: argparse.Namespace, job: SearchJob, out: Path) -> int:
             callbacks=progress,
             stopping=stopping,
         )
-        program = outcome.program or outcome.best
+        program, place = outcome.program or outcome.best, out
         if program is not None:
-            save_found(program, out)  # still in the job: a signal outside would end the process
+            place = job.place_of(outcome, out)
+            save_found(program, place)  # still in the job: a signal outside would end the process
     if program is None:
         note("nram search: stopped before there was anything to keep")
         return 1
@@ -108,42 +110,49 @@ def _search(arguments: argparse.Namespace, job: SearchJob, out: Path) -> int:
             note(f"nram search: stopped before the verification; go on with: {onwards}")
             arguments.verify_budget = 0.0
         return _found(arguments, program, job, outcome, out)
-    return _not_found(arguments, program, job, outcome, out)
+    return _not_found(arguments, program, job, outcome, out, place)
 
 
 # ---- the result
 
 
 def _found(arguments: argparse.Namespace, program: Program, job: SearchJob, outcome: Outcome, out: Path) -> int:
-    report = None
+    report = unsaved = None
     if job.task is not None and arguments.verify_budget > 0:
         note(f"verifying {out}")
         report = verify(program, job.task, budget=arguments.verify_budget)
         program = report.recorded()
-        save_found(program, out)
+        try:
+            save_found(program, out)
+        except NramError as error:  # the report is printed all the same
+            unsaved = error
     right = report is None or report.right
     if arguments.json:
         value = _as_json(program, outcome, out)
         value |= {"right": right, "structure": str(outcome.structure), "verification": report and report.to_json()}
         print_json(value)
-        return 0 if right else 1
-    print(f"found after {outcome.seconds:.1f} s, {outcome.state.candidates:,} candidates, {outcome.structure}:\n")
-    print(table_to_text(program))
-    if report is not None:
-        print(report.to_text(pasted(out)))
-    elif job.task is None:
-        print("It fits every example. Whether it does more than that, only more examples can tell.")
-    print(out)
-    if options := module_options(program):
-        print(f"Commands that read it need{options}")
+    else:
+        print(f"found after {outcome.seconds:.1f} s, {outcome.state.candidates:,} candidates, {outcome.structure}:\n")
+        print(table_to_text(program))
+        if report is not None:
+            print(report.to_text(pasted(out)))
+        elif job.task is None:
+            print("It fits every example. Whether it does more than that, only more examples can tell.")
+        print(out)
+        if options := module_options(program):
+            print(f"Commands that read it need{options}")
+    if unsaved is not None:
+        raise unsaved
     return 0 if right else 1
 
 
-def _not_found(arguments: argparse.Namespace, program: Program, job: SearchJob, outcome: Outcome, out: Path) -> int:
+def _not_found(
+    arguments: argparse.Namespace, program: Program, job: SearchJob, outcome: Outcome, out: Path, place: Path
+) -> int:
     failures = job.failures(program, outcome.state)
     instances = len(job.pool) + len(outcome.state.counterexamples)
     if arguments.json:
-        print_json(_as_json(program, outcome, out) | {"wrong": len(failures), "instances": instances})
+        print_json(_as_json(program, outcome, place) | {"wrong": len(failures), "instances": instances})
         return 1
     print(table_to_text(program))
     print(
@@ -155,7 +164,7 @@ def _not_found(arguments: argparse.Namespace, program: Program, job: SearchJob, 
         print(f"  input    {_words(instance.input)}\n  expected {_words(instance.output)}")
         print(f"  obtained {_words(result.memory)}" + ("" if result.halted else "  (does not halt)"))
     again = shlex.join(["nram", *job.words, "--out", pasted(out), "--resume"])
-    print(f"{out}\nGo on: {again} --budget SECONDS")
+    print(f"{place}{'' if place == out else f' ({out} stays as it is)'}\nGo on: {again} --budget SECONDS")
     return 1
 
 

@@ -15,12 +15,13 @@ from typing import cast
 
 from nram.errors import NramError, UsageError
 from nram.extensions import find_module, get_module, get_task, is_task_file, select_modules, task_names
-from nram.files import check_destination, locked, read_bounded, remove_leftovers
+from nram.files import beside, check_destination, locked, read_bounded, remove_leftovers
 from nram.limits import wrong_cells
 from nram.messages import pasted
 from nram.modules import MODULE_NAMES, Module
 from nram.programs.card import card
 from nram.programs.execute import Result, execute
+from nram.programs.files import read_program
 from nram.programs.ir import CONSTANTS, Program
 from nram.runtime import cpu_cores
 from nram.search.callbacks import SILENT, SearchCallbacks
@@ -109,6 +110,8 @@ class SearchJob:
     """Of the command that asks for this search, for the card."""
     saved: Path | None = None
     """Where its state is kept between rounds; None: nowhere."""
+    resumed: bool = False
+    """It goes on from a saved state."""
 
     @classmethod
     def open(
@@ -159,15 +162,15 @@ class SearchJob:
         The lock is held until the end, so that no other process searches for the same file.
         """
         check_destination(out)
-        saved = out.with_name(out.name + ".search")
+        saved = beside(out, "{stem}{suffix}.search")
         check_destination(saved)
         busy = f"another process is searching for {out}: wait for it, stop it, or choose another --out"
-        with locked(out.with_name(f".{out.name}.lock"), busy):
+        with locked(beside(out, ".{stem}{suffix}.lock"), busy):
             if saved.exists() and not resume:
                 raise UsageError(f"{saved} holds a search already: go on with it by --resume, or choose another --out")
-            remove_leftovers(out)
+            remove_leftovers(beside(out, "{stem}{suffix}"))
             remove_leftovers(saved)
-            yield replace(self, saved=saved)
+            yield replace(self, saved=saved, resumed=saved.exists())
 
     def run(
         self,
@@ -215,7 +218,7 @@ class SearchJob:
             state=load_state(saved, question) if saved is not None and saved.exists() else SearchState(),
         )
         outcome = search.run(callbacks, save, stopping)
-        if outcome.program is None:
+        if outcome.program is None and outcome.best is not None:
             save(outcome.resumable)  # not the last state: a round that was cut short is searched again
         return replace(
             outcome, program=self._with_card(outcome.program, outcome), best=self._with_card(outcome.best, outcome)
@@ -226,6 +229,22 @@ class SearchJob:
         if self.saved is not None:
             with contextlib.suppress(OSError):
                 self.saved.unlink()
+
+    def place_of(self, outcome: Outcome, out: Path) -> Path:
+        """Where the program of this outcome is saved: `out`, but a mere best replaces only an earlier best."""
+        if outcome.program is not None or not out.is_file() or (self.resumed and self._is_earlier_best(out, outcome)):
+            return out
+        return beside(out, "{stem}.best{suffix}")
+
+    def _is_earlier_best(self, path: Path, outcome: Outcome) -> bool:
+        """Whether this search has left the program in this file: it is about the same question, and wrong."""
+        try:
+            there = read_program(path)
+        except NramError:
+            return False
+        best = outcome.best
+        same = best and (there.name, there.task, there.origin) == (best.name, best.task, best.origin)
+        return bool(same and self.failures(there, outcome.state))
 
     def failures(self, program: Program, state: SearchState) -> list[tuple[Instance, Result]]:
         """The instances, counterexamples included, that a program gets wrong or does not halt on, with its results."""
