@@ -301,7 +301,9 @@ print(jax.jit(lambda x: x @ x + 1)(jax.numpy.ones((3, 3))).sum(), jax.jit(lambda
 """
 
 
-def test_damaged_files_of_jax_are_reported_once_and_replaced(home):
+def test_damaged_files_of_jax_are_reported_once_and_replaced(home, monkeypatch):
+    monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)  # set for the tests of the command line
+
     def compute() -> str:
         run = subprocess.run([sys.executable, "-c", JAX_AT_WORK], capture_output=True, text=True, check=False)
         assert run.stdout == "36.0 42\n", run.stderr

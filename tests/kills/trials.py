@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -198,7 +199,9 @@ class Trials:
         current = place.parent / "current"
         current.mkdir(exist_ok=True)
         said = place.parent / "said"
-        with open(said, "wb") as file:
+        with open(said, "wb") as file, warnings.catch_warnings():
+            # JAX, where other tests have started it, warns of forks. This one goes on to another program at once.
+            warnings.simplefilter("ignore", RuntimeWarning)
             process = subprocess.Popen(
                 [sys.executable, "-m", "nram", *job.words],
                 cwd=current,
