@@ -110,6 +110,19 @@ def test_a_plot_that_cannot_be_written_fails_with_1_and_the_figures_are_kept(jud
     assert json.loads((run / "eval.json").read_text())["task"] == "access"
 
 
+def test_the_figures_of_a_run_that_cannot_be_written_to_are_printed(judged, judged_before, call, run, tmp_path):
+    copy = shutil.copytree(run, tmp_path / "run")
+    for name in ("eval.json", "eval.png"):
+        (copy / name).unlink(missing_ok=True)
+        (copy / name).symlink_to(f"/sys/{name}")  # not even root may make a file there
+    outcome = call("eval", copy, "--count", "8", "--json")
+    assert outcome.status == 0, outcome.err
+    assert f"{copy / 'eval.json'} cannot be written; the figures are only printed" in outcome.err
+    assert outcome.value == {**judged.value, "run": str(copy), "plot": None}
+    outcome = call("eval", copy, "--count", "8", "--plot", tmp_path / "curve.svg")
+    assert outcome.status == 0 and outcome.out.rstrip().endswith(f"curve: {tmp_path / 'curve.svg'}")
+
+
 def test_solve_runs_the_discrete_program_on_one_instance(nram, call, run):
     outcome = nram.run("eval", run, "--solve", "50", "--seed", "7", "--json")
     solved = outcome.value

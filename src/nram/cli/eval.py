@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from nram.cli.arguments import add_device, jax_seed, positive
-from nram.cli.output import ProgressLine, print_json, table
+from nram.cli.output import ProgressLine, note, print_json, table
 from nram.cli.run_argument import add_run, open_run
+from nram.errors import UsageError
 from nram.extensions import known_task
 from nram.files import check_destination, write_result
 from nram.runtime import prepare_devices
@@ -20,7 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Error and exact match of a trained member on unseen instances, as the continuous machine (soft) "
         "and as a discrete program (hard), at the trained complexity under three step limits, and on the "
-        "curve up to n = 50. Writes eval.json and eval.png (eval-K for another member) into the run's folder."
+        "curve up to n = 50. Writes eval.json and eval.png (eval-K for another member) into the run's folder, "
+        "if it can."
     )
     add_run(parser)
     parser.add_argument(
@@ -41,11 +43,12 @@ def run(arguments: argparse.Namespace) -> int:
     folder = open_run(arguments.path, arguments)
     task = known_task(folder.config.task)
     name = "eval" if arguments.member == 0 else f"eval-{arguments.member}"
-    figures, plot = folder.path / f"{name}.json", arguments.plot or folder.path / f"{name}.png"
+    figures = folder.path / f"{name}.json"
+    saves = arguments.solve is None and _can_save(figures)
+    plot = arguments.plot or (folder.path / f"{name}.png" if saves else None)
     if arguments.solve is not None:
         task.check_complexity(arguments.solve)
-    else:
-        check_destination(figures, "run (its folder gets the figures)")
+    elif plot is not None:
         check_destination(plot, "--plot")
     prepare_devices(arguments.device)
     controller, _ = folder.load_member(arguments.member)
@@ -58,16 +61,29 @@ def run(arguments: argparse.Namespace) -> int:
             folder.config, controller, count=arguments.count, seed=arguments.seed, curve=CURVE, progress=line.show_count
         )
     found = {"run": str(folder.path), "member": arguments.member, **found}
-    write_result(figures, (json.dumps(found, indent=2) + "\n").encode())
-    from nram.pictures.curves import plot_run  # matplotlib
+    if saves:
+        write_result(figures, (json.dumps(found, indent=2) + "\n").encode())
+    if plot is not None:
+        from nram.pictures.curves import plot_run  # matplotlib
 
-    plot_run(found, folder.read_metrics(), plot)
+        plot_run(found, folder.read_metrics(), plot)
     if arguments.json:
-        print_json({**found, "plot": str(plot)})
+        print_json({**found, "plot": plot and str(plot)})
     else:
         _print_report(found)
-        print(f"\ncurve: {plot}")
+        if plot is not None:
+            print(f"\ncurve: {plot}")
     return 0
+
+
+def _can_save(figures: Path) -> bool:
+    """Whether the run's folder can take the figures. Otherwise they are only printed: evaluating a run reads it."""
+    try:
+        check_destination(figures)
+        return True
+    except UsageError:
+        note(f"nram eval: {figures} cannot be written; the figures are only printed")
+        return False
 
 
 def _print_report(report: dict[str, Any]) -> None:
