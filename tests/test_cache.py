@@ -14,7 +14,7 @@ import pytest
 
 from nram import cache
 from nram.llvm import cached
-from nram.search import kernel
+from nram.search import kernel, numba_cache
 from nram.search.numba_cache import cached_on_disk
 
 NAME, OTHER_USER = "name.o", 12345
@@ -268,8 +268,13 @@ def test_numba_keeps_code_where_the_user_says(home, tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "given" / "folder"))
     function = cached_on_disk(numba.njit(lambda number: number), ("search/kernel.py",))
     assert function(42) == 42
-    assert len(list((tmp_path / "given" / "folder").iterdir())) == 1
+    folder = tmp_path / "given" / "folder" / "nram" / "numba"
+    assert len(list(folder.iterdir())) == 1
     assert not (home / ".cache").exists()
+    folder.parents[1].chmod(0o777)
+    assert numba_cache._folder() is None  # others could exchange what is in it
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "relative")
+    assert numba_cache._folder() == home / ".cache" / "nram" / "numba"
 
 
 def test_a_file_of_the_current_folder_does_not_say_where_numba_keeps_code(home, tmp_path):

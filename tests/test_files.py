@@ -23,6 +23,7 @@ from nram.files import (
     read_text,
     read_toml,
     remove_leftovers,
+    require_plain,
     write_atomically,
 )
 
@@ -331,6 +332,18 @@ def test_what_cannot_be_read_is_one_clear_error(tmp_path):
         read_text(tmp_path / "bytes", 10, "program")
 
 
+def test_a_pipe_in_a_folder_is_refused_instead_of_waited_for(tmp_path):
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "file").touch()
+    (tmp_path / "lost").symlink_to("nowhere")
+    require_plain(tmp_path)
+    os.mkfifo(tmp_path / "deep" / "pipe")
+    (tmp_path / "zero").symlink_to("/dev/zero")
+    for path in (tmp_path / "deep", tmp_path / "deep" / "pipe", tmp_path / "zero"):
+        with pytest.raises(UsageError, match="is not a regular file: remove it"):
+            require_plain(path)
+
+
 WRONG_JSON = {
     "": "it is not JSON: Expecting value",
     "{": "it is not JSON",
@@ -369,6 +382,8 @@ WRONG_TOML = {
     "a = " + "[" * 66 + "]" * 66: "nested more than 64 deep",
     "a = " + "[" * 100_000: "nested more than 64 deep",
     ".".join("a" * 70) + " = 1": "nested more than 64 deep",
+    ".".join("a" * 500_000) + " = 1": "nested more than 64 deep",  # Python's reader would take hours
+    "a = {" + " . ".join(["'b'"] * 100_000) + " = 1}": "nested more than 64 deep",
 }
 
 

@@ -32,9 +32,12 @@ def report(problem: str) -> None:
 # ---- folders
 
 
-def cache_folder(name: str) -> Path | None:
-    """This user's private folder for one kind of compiled code; None, and a report, if there is none that is safe."""
-    home = _user_folder()
+def cache_folder(name: str, given: str | None = None) -> Path | None:
+    """This user's private folder for one kind of compiled code; None, and a report, if there is none that is safe.
+
+    It is in the folder that the user has given, if that is an absolute path.
+    """
+    home = Path(given) if given and Path(given).is_absolute() else _user_folder()
     if home is None:
         report("this user has no home folder (set XDG_CACHE_HOME to keep compiled code)")
         return None

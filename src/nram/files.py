@@ -28,6 +28,9 @@ TRIED_BYTES = 1 << 11  # a full disk has no room for them; an empty file would f
 LEFTOVER = re.compile(r"\.[0-9a-f]{8}-[0-9a-f]{8}\.part")
 MOST_NAME_BYTES = 255  # of a file, on all usual file systems
 MOST_SHOWN = 1 << 16  # bytes of a result that an error shows
+_LONG_KEY = re.compile(
+    rf"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{MOST_DEPTH}}}"""
+)  # a.b.c. ...
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -220,13 +223,25 @@ def beside(path: Path, form: str) -> Path:
 # ---- reading
 
 
+def require_plain(path: Path) -> None:
+    """Refuse a pipe or a device, here or in this folder. Reading one that somebody else has put there may never end."""
+    for found in (path, *path.rglob("*")):
+        with contextlib.suppress(OSError):  # what cannot be looked at cannot be opened either
+            mode = found.stat().st_mode
+            if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+                raise UsageError(f"{found} is not a regular file: remove it")
+
+
 def read_bounded(path: Path, most: int, what: str = "file") -> bytes:
     """The content of a file, pipe or device. More than `most` bytes are refused without reading them all."""
     try:
         with open(path, "rb", buffering=0) as file:
             status = os.fstat(file.fileno())
-            size = status.st_size if stat.S_ISREG(status.st_mode) else 0
-            content = b"" if size > most else _read_up_to(file, most + 1)
+            if not stat.S_ISREG(status.st_mode):
+                size, content = 0, _read_up_to(file, most + 1)
+            else:
+                size = status.st_size
+                content = b"" if size > most else file.read()
     except OSError as error:
         raise NramError(f"{path} cannot be read: {error.strerror}") from None
     except ValueError:  # a null character
@@ -293,6 +308,8 @@ def parse_json(text: str, most_depth: int = MOST_DEPTH, *, infinite: bool = Fals
 
 def parse_toml(text: str, most_depth: int = MOST_DEPTH) -> dict[str, Any]:
     """The table of a TOML text. A ValueError says what is wrong with it."""
+    if _LONG_KEY.search(text):  # Python's reader would take quadratic time
+        raise ValueError(f"its tables are nested more than {MOST_DEPTH} deep")
     with _clear_errors("TOML"):
         value = tomllib.loads(text)
     _check_depth(value, most_depth)

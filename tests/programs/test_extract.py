@@ -56,6 +56,12 @@ def test_a_row_takes_its_wires_in_the_order_of_the_wiring():
     assert (row.when, row.halt, row.next_state) == ((True, None), True, 5)
 
 
+def test_a_table_of_too_many_rows_is_refused_before_it_is_made(random_controller):
+    wiring = Wiring(16, FEW)
+    with pytest.raises(UsageError, match="3 states and 16 registers give 196608 rows: at most 65536 can be extracted"):
+        extract_table(random_controller("automaton", wiring, 1), wiring)
+
+
 def test_what_is_known_of_the_program_goes_into_it(random_controller):
     wiring = Wiring(1, FEW)
     program = extract_table(random_controller("mlp", wiring, 0), wiring, name="learned", origin="trained")

@@ -132,6 +132,13 @@ def unprivileged():
         os.seteuid(user)
 
 
+def test_a_pipe_in_a_run_is_refused_instead_of_waited_for(tmp_path):
+    RunFolder.create(tmp_path, CONFIG, [], "")
+    os.mkfifo(tmp_path / "metrics.jsonl")
+    with pytest.raises(UsageError, match="metrics.jsonl is not a regular file: remove it"):
+        RunFolder.open(tmp_path)
+
+
 def test_no_permission_to_write_is_one_clear_error(tmp_path):
     closed = tmp_path / "closed"
     closed.mkdir()

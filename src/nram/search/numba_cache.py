@@ -6,7 +6,6 @@ read, and a damaged file stops the search until it is removed.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pickle
 import sys
@@ -60,9 +59,4 @@ class _DiskCache(NullCache):
 
 def _folder() -> Path | None:
     # Not `numba.config.CACHE_DIR`: a file .numba_config.yaml in the current folder, which may be received, can set it.
-    given = os.environ.get("NUMBA_CACHE_DIR")
-    if not given:
-        return cache_folder("numba")
-    with contextlib.suppress(OSError):  # `store` reports it
-        os.makedirs(given, exist_ok=True)
-    return Path(given)
+    return cache_folder("numba", os.environ.get("NUMBA_CACHE_DIR"))

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from nram.errors import NramError, UsageError, shown
-from nram.files import parse_json, read_text, write_atomically
+from nram.files import parse_json, read_text, require_plain, write_atomically
 from nram.programs.ir import Program
 from nram.records import Span, Tolerant, read_record
 from nram.search.instances import Pool
@@ -112,6 +112,7 @@ def save_state(path: Path, question: Question, state: SearchState) -> None:
 def load_state(path: Path, question: Question) -> SearchState:
     """The state in a file. A file that belongs to another question is refused."""
     try:
+        require_plain(path)
         value = parse_json(read_text(path, MOST_BYTES, "search state"), infinite=True)
         version = value.get("nram_search") if isinstance(value, dict) else None
         if type(version) is int and version != VERSION:

@@ -15,7 +15,7 @@ import numpy as np
 from safetensors.numpy import save
 
 from nram.errors import NramError, shown
-from nram.files import parse_json, read_bounded, write_atomically
+from nram.files import parse_json, read_bounded, require_plain, write_atomically
 from nram.records import Span, Tolerant, read_record
 from nram.runtime import free_memory
 
@@ -93,7 +93,8 @@ class _Metadata(Tolerant):
 
 def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """The arrays, which cannot be written to, and the description. Nothing is made before the header is checked."""
-    most = min(MOST_BYTES, free_memory() or MOST_BYTES)
+    require_plain(path)
+    most = min(MOST_BYTES, (free_memory() or MOST_BYTES) // 2)
     content = read_bounded(path, most, "file of weights")
     try:
         arrays, metadata = _arrays(content)

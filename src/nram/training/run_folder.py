@@ -26,6 +26,7 @@ from nram.files import (
     read_json,
     read_text,
     remove_leftovers,
+    require_plain,
     write_atomically,
 )
 from nram.messages import command
@@ -136,6 +137,7 @@ class RunFolder:
                 raise UsageError(f"{path} is a file: name the folder of a run")
             what = "has no run.json" if path.is_dir() else "does not exist"
             raise UsageError(f"{path} is not a run: it {what}; {command('train', 'TASK', out=path)} makes one")
+        require_plain(path)
         _ = run.record  # what cannot be read is refused now, not later
         return run
 

@@ -19,7 +19,7 @@ from jax import Array
 from nram.errors import UsageError
 from nram.machine.controllers import LSTM, Automaton, Controller, State
 from nram.machine.wiring import Wiring
-from nram.programs.ir import MAX_REGISTERS, Operation, Output, Program, Register, Row, Value
+from nram.programs.ir import MAX_REGISTERS, MAX_ROWS, Operation, Output, Program, Register, Row, Value
 
 ROWS_AT_ONCE = 4096  # of the table, in one call of the controller
 
@@ -36,6 +36,11 @@ def extract_table(controller: Controller, wiring: Wiring, **known: Any) -> Progr
             f"{wiring.registers} registers give 2^{wiring.registers} rows: at most {MAX_REGISTERS} can be extracted"
         )
     states = controller.states if isinstance(controller, Automaton) else 1
+    if states << wiring.registers > MAX_ROWS:
+        raise UsageError(
+            f"{states} states and {wiring.registers} registers give {states << wiring.registers} rows: at most "
+            f"{MAX_ROWS} can be extracted"
+        )
     flags = np.array(list(itertools.product((True, False), repeat=wiring.registers)))
     rows = []
     for state in range(states):
