@@ -12,7 +12,7 @@ import pytest
 from nram import find_program
 from nram.errors import NramError, UsageError
 from nram.extensions import get_task
-from nram.programs.files import read_program, to_json_text
+from nram.programs.files import read_program, save_program, to_json_text
 from nram.programs.interpret import interpret
 from nram.programs.library import load_program
 from nram.search import engine
@@ -252,6 +252,25 @@ def test_a_best_does_not_replace_a_program_that_was_there(tmp_path: Path, capsys
             assert main([*words, str(out), *resume]) == 1
             assert json.loads(capsys.readouterr().out)["out"] == str(best)
             assert out.read_text() == content and read_program(best).task == "merge"
+
+
+def test_a_found_program_takes_the_place_of_an_earlier_best_and_of_nothing_else(tmp_path: Path):
+    out, best, state = (tmp_path / name for name in ("a.nram", "a.best.nram", "a.nram.search"))
+    job = SearchJob.open("access", Space())
+    outcome = job.run(60.0)
+    assert outcome.program is not None
+    wrong = replace(load_program("copy"), name="access", task="access", origin="searched")
+    cases = [
+        (wrong, True, False),
+        (wrong, False, True),
+        (outcome.program, True, True),
+        (load_program("copy"), True, True),
+    ]
+    for program, resumed, kept in cases:
+        save_program(program, best)
+        state.write_text("")
+        replace(job, resumed=resumed, saved=state).remove_state(outcome, out)
+        assert (best.exists(), state.exists()) == (kept, False)
 
 
 @pytest.mark.parametrize("name", ["a" * 250 + ".nram", "a." + "b" * 253])

@@ -103,7 +103,7 @@ def _search(arguments: argparse.Namespace, job: SearchJob, out: Path) -> int:
         note("nram search: stopped before there was anything to keep")
         return 1
     if outcome.program is not None:
-        job.remove_state()
+        job.remove_state(outcome, out)
         if job.task is not None and stopping():
             task = None if job.source == job.task.name else job.source
             onwards = command("verify", out, task=task, module=files_of(program.modules))

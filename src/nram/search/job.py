@@ -36,6 +36,8 @@ from nram.tasks.example_files import read_examples
 Source = str | os.PathLike[str] | Task | Sequence[Instance]
 """A task (an object, a name or a file), a file of examples, or instances."""
 
+BEST = "{stem}.best{suffix}"
+"""The name of the best program so far where another program has the name of `--out`."""
 MOST_TASK_BYTES = 1 << 24  # of a Python file
 
 
@@ -224,20 +226,23 @@ class SearchJob:
             outcome, program=self._with_card(outcome.program, outcome), best=self._with_card(outcome.best, outcome)
         )
 
-    def remove_state(self) -> None:
-        """Remove the saved state: the program that was found is saved."""
-        if self.saved is not None:
-            with contextlib.suppress(OSError):
-                self.saved.unlink()
+    def remove_state(self, outcome: Outcome, out: Path) -> None:
+        """Remove the saved state, and an earlier best beside `out`: the program that was found is saved."""
+        best = beside(out, BEST)
+        for path in (self.saved, best if self._is_earlier_best(best, outcome) else None):
+            if path is not None:
+                with contextlib.suppress(OSError):
+                    path.unlink()
 
     def place_of(self, outcome: Outcome, out: Path) -> Path:
         """Where the program of this outcome is saved: `out`, but a mere best replaces only an earlier best."""
-        if outcome.program is not None or not out.is_file() or (self.resumed and self._is_earlier_best(out, outcome)):
-            return out
-        return beside(out, "{stem}.best{suffix}")
+        replaces = outcome.program is not None or not out.is_file() or self._is_earlier_best(out, outcome)
+        return out if replaces else beside(out, BEST)
 
     def _is_earlier_best(self, path: Path, outcome: Outcome) -> bool:
-        """Whether this search has left the program in this file: it is about the same question, and wrong."""
+        """Whether this search was resumed and has left the program in this file: it has the same name, and is wrong."""
+        if not self.resumed:
+            return False
         try:
             there = read_program(path)
         except NramError:
