@@ -5,8 +5,8 @@
 
 Each trial starts one job as a user would, kills it several times at random moments with a random signal, resumes it,
 and compares its files with those of an undisturbed run, bit for bit but for times. In some trials the disk becomes full
-or the folder read-only in between: then the command must say so, exit with 1, leave the old files intact, and end with
-the same bits when there is room again.
+or the folder read-only in between: then the command must say so, exit with 1 (or 2 if it had not begun its work), leave
+every file whole, and end with the same bits when there is room again.
 
 jobs.py     the jobs, and which of their bits must be the same
 trouble.py  full disks and read-only folders

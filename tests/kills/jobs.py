@@ -8,9 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError
+from safetensors.numpy import load_file
 from support.training_runs import ending as ending_of_run
 
+from nram.errors import NramError
 from nram.extensions import get_task
+from nram.programs.files import read_program
 
 TIMES = ("seconds", "seconds_left", "example_steps_per_s", "date", "created")
 # Three modules instead of fourteen compile within a second. Every stage ends with a checkpoint.
@@ -95,6 +99,32 @@ def ending_of_learning(place: Path) -> Any:
     runs = [ending_of_run(place / name.removesuffix("/run.json")) for name in names if name.endswith("/run.json")]
     own = {name: _timeless_text((place / name).read_text()) for name in names if name.count("/") == 1}
     return names, own, runs
+
+
+# ---- files in the middle of a job
+
+
+def files_in(place: Path) -> list[str]:
+    """The files that a job must not lose: not its locks and temporary files, nor what makes the disk full."""
+    return [name for name in _names(place) if not Path(name).name.startswith(".") and name != "filling"]
+
+
+def damaged_files(place: Path) -> list[str]:
+    """Those that cannot be read. The last line of metrics may be torn: it is written again."""
+    return [name for name in files_in(place) if not _is_whole(place / name)]
+
+
+def _is_whole(path: Path) -> bool:
+    try:
+        if path.suffix == ".nram":
+            read_program(path)
+        elif path.suffix in (".json", ".search"):
+            json.loads(path.read_text())
+        elif path.suffix == ".safetensors":
+            load_file(path)
+        return path.suffix != ".svg" or path.read_text().endswith("</svg>\n")
+    except (NramError, ValueError, SafetensorError):
+        return False
 
 
 def _names(place: Path) -> list[str]:

@@ -17,8 +17,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from kills.jobs import Job, jobs_in
+from kills.jobs import Job, damaged_files, files_in, jobs_in
 from kills.trouble import TROUBLES, Trouble, obey_permissions
+from nram.process import SAME_SECONDS
 from nram.programs.files import read_program
 
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -38,6 +39,8 @@ class Ended:
     """Sent while it ran."""
     after: float = 0.0
     """Seconds from its start to the first signal, or to its end."""
+    pause: float = 0.0
+    """Seconds between two signals."""
 
 
 @dataclass
@@ -48,6 +51,7 @@ class Trial:
     job: str
     trouble: str
     kills: list[dict[str, Any]] = field(default_factory=list)
+    """Commands that got signals. One with status 0 had nothing left to do, and is not counted as killed."""
     failures: int = 0
     """Commands that failed because of the trouble, as they should."""
     rescued: int = 0
@@ -83,7 +87,7 @@ class Trials:
         for job in self.jobs:
             self._undisturbed(job)
         trials: list[Trial] = []
-        while sum(len(trial.kills) for trial in trials) < kills:
+        while _count(trials) < kills:
             # Every job and every trouble has its turn; chance decides the rest.
             job = self.jobs[len(trials) % len(self.jobs)] if len(trials) < len(self.jobs) else self._chosen_job()
             trouble = self.troubles[len(trials) % len(self.troubles)]
@@ -91,10 +95,10 @@ class Trials:
             trials.append(trial)
             self._try(job, trial)
             raw(asdict(trial))
-            done = sum(len(one.kills) for one in trials)
             verdict = "; ".join(trial.problems) or ("found early" if trial.early else "same bits")
             signals = " ".join("+".join(kill["signals"]) for kill in trial.kills)
-            self.log(f"[{done}/{kills}] {trial.job}, trouble: {trouble}; killed by {signals or 'nothing'}: {verdict}")
+            done = f"[{_count(trials)}/{kills}]"
+            self.log(f"{done} {trial.job}, trouble: {trouble}; killed by {signals or 'nothing'}: {verdict}")
         return self._summary(trials, time.monotonic() - began)
 
     def _chosen_job(self) -> Job:
@@ -137,18 +141,23 @@ class Trials:
                 path.unlink() if path.is_file() else shutil.rmtree(path)
             trial.stopped_at_end = False
             return
-        trial.kills.append({"signals": ended.signals, "after": round(ended.after, 3), "status": ended.status})
+        one = {"signals": ended.signals, "after": round(ended.after, 3), "status": ended.status}
+        trial.kills.append({**one, "pause": round(ended.pause, 3)})
         self._check(trial, ended, f"killed by {'+'.join(ended.signals)}", (0, 1, -number, 128 + number))
         trial.stopped_at_end |= ended.status == 0 and job.name != "train"
 
     def _fail(self, job: Job, trouble: Trouble, trial: Trial) -> None:
         """Let the trouble begin while the command runs. It must fail with a clear message, unless it is done before."""
+        names = set(files_in(trouble.place))
         ended = self._command(job, trouble.place, self._moment(job, trouble.place), trouble=trouble)
         trouble.end()
         # 2: it was refused before the work.
         self._check(trial, ended, f"{trial.trouble}", (0, 1, 2))
+        trial.problems += [f"{trial.trouble}: {file} is damaged" for file in damaged_files(trouble.place)]
         if ended.status != 0:
             trial.failures += 1
+            if lost := names - set(files_in(trouble.place)):
+                trial.problems.append(f"{trial.trouble}: lost {sorted(lost)}")
             if "cannot " not in ended.said or trouble.reason not in ended.said:
                 trial.problems.append(f"{trial.trouble}: no clear message: {ended.said[-300:]}")
             if "it was saved as" in ended.said:
@@ -212,7 +221,7 @@ class Trials:
                 start_new_session=True,
                 preexec_fn=obey_permissions,
             )
-        began, sent, reached = time.monotonic(), list[str](), None
+        began, sent, reached, pause = time.monotonic(), list[str](), None, 0.0
         while process.poll() is None:
             seconds = time.monotonic() - began
             if seconds > LONGEST:
@@ -220,14 +229,21 @@ class Trials:
             if reached is None and moment(seconds):
                 reached = seconds
                 for number in numbers:
-                    process.send_signal(number)
-                    sent.append(signal.Signals(number).name)
-                    time.sleep(self.rng.uniform(0, 0.05) if len(sent) < len(numbers) else 0)
+                    if sent:
+                        pause = self._pause()
+                        time.sleep(pause)
+                    if process.poll() is None:
+                        process.send_signal(number)
+                        sent.append(signal.Signals(number).name)
             if reached is not None and trouble is not None:
                 trouble.begin()
             time.sleep(0.001)
         after = time.monotonic() - began if reached is None else reached
-        return Ended(process.returncode, said.read_text(errors="replace"), tuple(sent), after)
+        return Ended(process.returncode, said.read_text(errors="replace"), tuple(sent), after, pause)
+
+    def _pause(self) -> float:
+        """Seconds between two signals: few, so that they are one request, or enough for a second request."""
+        return self.rng.choice([self.rng.uniform(0, 0.05), SAME_SECONDS + self.rng.uniform(0.05, 0.3)])
 
     def _new(self, name: str) -> Path:
         path = self.folder / name
@@ -237,14 +253,18 @@ class Trials:
     # ---- figures
 
     def _summary(self, trials: list[Trial], seconds: float) -> dict[str, Any]:
-        kills = [(trial, kill) for trial in trials for kill in trial.kills]
+        signalled = [(trial, kill) for trial in trials for kill in trial.kills]
+        kills = [(trial, kill) for trial, kill in signalled if kill["status"] != 0]
+        twice = [kill for _, kill in kills if len(kill["signals"]) > 1]
         return {
             "trials": len(trials),
             "kills": len(kills),
             "kills_by_job": dict(Counter(trial.job for trial, _ in kills)),
             "kills_by_trouble": dict(Counter(trial.trouble for trial, _ in kills)),
             "kills_by_signal": dict(Counter(kill["signals"][0] for _, kill in kills)),
-            "killed_twice": sum(len(kill["signals"]) > 1 for _, kill in kills),
+            "killed_twice": len(twice),
+            "killed_by_second_request": sum(kill["pause"] > SAME_SECONDS for kill in twice),
+            "done_all_the_same": len(signalled) - len(kills),
             "failures": dict(Counter(trial.trouble for trial in trials for _ in range(trial.failures))),
             "rescued": sum(trial.rescued for trial in trials),
             "same_bits": sum(not trial.problems and not trial.early for trial in trials),
@@ -253,6 +273,11 @@ class Trials:
             "tracebacks": sum("a traceback" in problem for trial in trials for problem in trial.problems),
             "seconds": round(seconds),
         }
+
+
+def _count(trials: Sequence[Trial]) -> int:
+    """How many processes were killed."""
+    return sum(kill["status"] != 0 for trial in trials for kill in trial.kills)
 
 
 def _look(place: Path) -> frozenset[tuple[str, int]]:
