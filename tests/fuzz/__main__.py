@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its buffers for many cores exceed the limit of a worker
 
 from fuzz.kinds import KINDS
 from fuzz.runner import FINDINGS, Fuzzing, attempt, to_table
