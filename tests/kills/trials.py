@@ -132,8 +132,8 @@ class Trials:
 
     def _kill(self, job: Job, place: Path, trial: Trial) -> None:
         number = self.rng.choice(SIGNALS)
-        # The second Ctrl-C of somebody who is impatient.
-        numbers = [number] if self.rng.random() < 0.7 else [number, number]
+        # Often the second Ctrl-C of somebody who is impatient.
+        numbers = [number] if number == signal.SIGKILL or self.rng.random() < 0.4 else [number, number]
         ended = self._command(job, place, self._moment(job, place), numbers)
         if not ended.signals:
             self._check_end(job, place, trial, ended)
@@ -243,7 +243,7 @@ class Trials:
 
     def _pause(self) -> float:
         """Seconds between two signals: few, so that they are one request, or enough for a second request."""
-        return self.rng.choice([self.rng.uniform(0, 0.05), SAME_SECONDS + self.rng.uniform(0.05, 0.3)])
+        return self.rng.choice([self.rng.uniform(0, 0.05), SAME_SECONDS + self.rng.uniform(0.01, 0.1)])
 
     def _new(self, name: str) -> Path:
         path = self.folder / name
