@@ -137,7 +137,8 @@ class RunFolder:
                 raise UsageError(f"{path} is a file: name the folder of a run")
             what = "has no run.json" if path.is_dir() else "does not exist"
             raise UsageError(f"{path} is not a run: it {what}; {command('train', 'TASK', out=path)} makes one")
-        require_plain(path)
+        for file in (run.metrics, run.checkpoint, path / "result.json", path / "best"):
+            require_plain(file)
         _ = run.record  # what cannot be read is refused now, not later
         return run
 
