@@ -94,9 +94,10 @@ def ending_of_files(place: Path) -> Any:
 
 
 def ending_of_learning(place: Path) -> Any:
-    """Programs, picture and report, and the endings of all training runs."""
+    """Programs, picture and report, and the endings of all training runs that have ended."""
     names = _names(place)
-    runs = [ending_of_run(place / name.removesuffix("/run.json")) for name in names if name.endswith("/run.json")]
+    ended = [name.removesuffix("/result.json") for name in names if name.endswith("/result.json")]
+    runs = [ending_of_run(place / name) for name in ended]
     own = {name: _timeless_text((place / name).read_text()) for name in names if name.count("/") == 1}
     return names, own, runs
 

@@ -10,6 +10,7 @@ from kills.trouble import TROUBLES, ReadOnly, can_mount
 from nram.process import SAME_SECONDS
 
 
+@pytest.mark.slow
 def test_learning_that_is_killed_and_locked_out_ends_in_the_same_bits(tmp_path):
     trials = Trials(tmp_path, jobs=["learn"], troubles=["read-only"])
     summary = trials.run(2)
