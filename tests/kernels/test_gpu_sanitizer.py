@@ -13,7 +13,7 @@ import pytest
 from support.kernel_cases import CASES, backend_or_skip
 
 pytestmark = pytest.mark.slow
-# Small machines, with each controller, soft and straight-through: racecheck makes a kernel many times slower.
+# Small machines, which between them have each controller: racecheck makes a kernel many times slower.
 RACED = (
     "automaton",
     "sharp",
