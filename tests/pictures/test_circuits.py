@@ -247,10 +247,21 @@ def test_a_program_shows_every_row_with_its_condition_and_what_follows():
         "state 1:\nalways:\n o = DEC(r1)\n r1 := o\n next 0\n"
     )
     words = [text.text for text in ElementTree.fromstring(program_svg(program)).iter(f"{SVG}text")]
-    for expected in ("two states", "state 0, row 1", "when r1 = 0", "then state 1", "state 0, row 2", "otherwise"):
+    for expected in ("two states", "state 0, row 1", "when r1 = 0", "then state 1", "state 0, row 2", "else"):
         assert expected in words
     for expected in ("then halt", "nothing changes", "state 1, row 1", "always", "then state 0", "DEC", "r1", "r1′"):
         assert expected in words
+
+
+def test_a_row_after_the_first_says_that_the_rows_before_it_did_not_apply():
+    program = from_text(
+        "nram program 1\nregisters: a b\nwhen a = 0, b > 0:\n a := 1\nwhen b > 0:\n b := 0\notherwise:\n halt\n"
+    )
+    titles = [circuit_of(program, 0, row).title for row in range(3)]
+    assert titles == ["when a = 0, b > 0", "else when b > 0", "else"]
+    words = [text.text for text in ElementTree.fromstring(program_svg(program)).iter(f"{SVG}text")]
+    assert [word for word in words if word in titles] == titles
+    assert all(f"{row}: {title}" in program_dot(program) for row, title in zip((1, 2, 3), titles, strict=True))
 
 
 def test_hostile_names_stay_names():

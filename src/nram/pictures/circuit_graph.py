@@ -12,7 +12,18 @@ from typing import Literal
 
 from nram.errors import UsageError
 from nram.modules import MemoryUse
-from nram.programs.ir import CONSTANTS, MODULES, Constant, Operation, Output, Program, Register, Row, Value, describe
+from nram.programs.ir import (
+    CONSTANTS,
+    MODULES,
+    Constant,
+    Operation,
+    Output,
+    Program,
+    Register,
+    Row,
+    Value,
+    condition_in_words,
+)
 
 
 @dataclass(frozen=True)
@@ -122,12 +133,10 @@ class _Builder:
             remarks.append(f"{self.dropped} {what} {whose} not used: left out.")
         if any(part.turn is not None for part in self.parts):
             remarks.append("Numbers in corners: the order of the accesses to memory.")
-        alone = len(program.states[state]) == 1
-        conditions = describe(program.registers, self.row.when)
         going = self.row.next_state != state
         return Circuit(
             label=f"row {row + 1}" if len(program.states) == 1 else f"state {state}, row {row + 1}",
-            title=f"when {conditions}" if conditions else "always" if alone else "otherwise",
+            title=condition_in_words(program.registers, program.states[state], row),
             ending="halt" if self.row.halt else f"state {self.row.next_state}" if going else "",
             halts=self.row.halt,
             parts=tuple(self.parts),

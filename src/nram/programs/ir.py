@@ -283,6 +283,16 @@ def describe(registers: Sequence[str], when: Sequence[bool | None]) -> str:
     return ", ".join(parts)
 
 
+def condition_in_words(registers: Sequence[str], rows: Sequence[Row], index: int) -> str:
+    """When the row with this index applies: 'when r1 = 0', 'else when r2 > 0', 'else' or 'always'.
+
+    The rows are those of one state. They are tried in order, so every row after the first begins with 'else'.
+    """
+    conditions = describe(registers, rows[index].when)
+    words = ["else"] * (index > 0) + [f"when {conditions}"] * bool(conditions)
+    return " ".join(words) or "always"
+
+
 def is_name(text: str) -> bool:
     """Whether a text can name a register: a word without another meaning in the text form."""
     word = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,39}", text) is not None
