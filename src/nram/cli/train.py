@@ -32,7 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "A setting is named as in the recipe: machine.registers, hyper.learning_rate, stages.0.steps; the last "
         "part is enough where it is clear (population=64 sets every stage). A hyperparameter may be a number, a "
         "range that members draw from (learning_rate=2e-3..2e-2) or a choice (clip_activations='1|10|inf'). "
-        "'--set help' lists all settings with their values."
+        "'--set help' lists all settings with their values. The exit status is 0 only if a member passed its "
+        "examination; a finished run that is asked again with --resume has the same status."
     )
     parser.add_argument(
         "task",
@@ -73,11 +74,12 @@ def run(arguments: argparse.Namespace) -> int:
     )
     with interruptible() as stopping:
         result = job.run(arguments.device, TrainingDisplay("train"), stopping)
+    learned = result["perfect_members"] > 0
     if arguments.json:
-        print_json({**result, "run": str(job.folder.path)})
+        print_json({**result, "run": str(job.folder.path), "learned": learned})
     else:
         _print_result(result, job)
-    return 0
+    return 0 if learned else 1
 
 
 def _print_result(result: dict, job: TrainingJob) -> None:
