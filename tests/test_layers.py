@@ -15,6 +15,7 @@ ROOT = Path(nram.__file__).parent
 LAYERS = {
     "messages": "",
     "errors": "messages",
+    "extras": "errors",
     "lazy": "",
     "deprecated": "",
     "algebra": "",
@@ -24,7 +25,7 @@ LAYERS = {
     "files": "errors",
     "records": "errors",
     "cache": "errors files",
-    "runtime": "errors lazy cache",
+    "runtime": "errors extras lazy cache",
     "llvm": "cache",
     "module_tables": "errors lazy",
     "modules": "errors algebra module_tables",
@@ -33,30 +34,32 @@ LAYERS = {
     # Left of the program: JAX and distributions.
     "machine": "errors kinds module_tables modules",
     "machine.kernels": "errors algebra kinds runtime llvm modules machine",
-    "training": "errors limits kinds messages files records runtime modules tasks extensions machine machine.kernels",
+    "training": "errors extras limits kinds messages files records runtime modules tasks extensions machine "
+    "machine.kernels",
     # Right of it: integers. Nothing here knows a network.
     "programs": "errors limits messages files records runtime modules tasks extensions",
     "programs.native": "errors files llvm modules programs",
     "programs.simplify": "errors modules tasks programs",
     "pictures": "errors limits files modules tasks programs",
-    "programs.verify": "errors limits messages tasks programs pictures",
+    "programs.verify": "errors extras limits messages tasks programs pictures",
     "search": "errors limits messages files records cache runtime llvm module_tables modules tasks extensions programs "
     "programs.native programs.simplify",
     # The bridge, and what uses both sides.
     "programs.extract": "errors limits runtime tasks extensions machine training programs programs.simplify",
     "pictures.soft_traces": "errors machine tasks pictures",
-    "learning": "errors deprecated limits messages files records runtime tasks extensions training programs "
+    "learning": "errors extras deprecated limits messages files records runtime tasks extensions training programs "
     "programs.simplify pictures search programs.extract",
-    "reproduction": "errors limits files runtime tasks extensions machine training programs pictures programs.extract",
+    "reproduction": "errors extras limits files runtime tasks extensions machine training programs pictures "
+    "programs.extract",
     "bench": "errors limits kinds files runtime tasks extensions machine.kernels training programs programs.native "
     "programs.simplify search",
-    "api": "errors files runtime modules tasks extensions training programs programs.native pictures search "
+    "api": "errors extras files runtime modules tasks extensions training programs programs.native pictures search "
     "programs.extract learning",
     "__init__": "deprecated",
     "own_modules": "deprecated",
-    "cli": "errors limits kinds messages process files runtime module_tables modules tasks extensions machine training "
-    "programs programs.native programs.simplify pictures programs.verify search programs.extract pictures.soft_traces "
-    "learning reproduction bench __init__",
+    "cli": "errors extras limits kinds messages process files runtime module_tables modules tasks extensions machine "
+    "training programs programs.native programs.simplify pictures programs.verify search programs.extract "
+    "pictures.soft_traces learning reproduction bench __init__",
     "__main__": "process cli",
 }
 

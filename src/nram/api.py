@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from nram.errors import UsageError
 from nram.extensions import known_task
+from nram.extras import require
 from nram.files import read_bounded, write_atomically
 from nram.learning.job import Learned, LearningJob
 from nram.learning.job import Method as LearningMethod
@@ -248,6 +249,7 @@ def extract(run: Run | PathLike, member: int = 0, form: ExtractedForm = "task", 
     """
     folder = RunFolder.open(run.path if isinstance(run, Run) else Path(run), trust)
     folder.member_file(member)  # a refusal does not wait for JAX
+    require("train", "extraction")
     from nram.programs.extract.from_run import extract_run
 
     return extract_run(folder, member, form).program

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from nram.cache import cache_folder, load, store
 from nram.errors import UsageError
+from nram.extras import require
 from nram.lazy import jax
 
 Device = Any  # a jax.Device: naming its type would import JAX
@@ -33,6 +34,7 @@ def prepare_devices(device: str = "auto") -> list[Device]:
 
 def find_devices(device: str = "auto") -> list[Device]:
     """The devices of this kind. A CPU is split into one device per core, which cannot be changed later."""
+    require("train", "a network")
     # If JAX is running already, in a user's process, its devices stay as they are.
     with contextlib.suppress(RuntimeError):
         jax.config.update("jax_num_cpu_devices", cpu_cores())
@@ -42,7 +44,7 @@ def find_devices(device: str = "auto") -> list[Device]:
         return jax.devices() if device == "auto" else jax.devices(device)
     except (RuntimeError, AssertionError) as error:  # AssertionError: for some JAX_PLATFORMS
         if device == "gpu":
-            cure = "install nram with its 'cuda' extra on a machine with an NVIDIA driver, or leave out --device"
+            cure = "on a machine with an NVIDIA driver, pip install 'nram[cuda]'; or leave out --device"
         else:
             cure = f"check the environment variable JAX_PLATFORMS ({error})"
         raise UsageError(f"JAX finds no {'device' if device == 'auto' else device}: {cure}") from None

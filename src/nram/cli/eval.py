@@ -10,6 +10,7 @@ from nram.cli.output import ProgressLine, note, print_json, table
 from nram.cli.run_argument import add_run, open_run
 from nram.errors import UsageError
 from nram.extensions import known_task
+from nram.extras import missing, require
 from nram.files import check_destination, write_result
 from nram.runtime import prepare_devices
 from nram.tasks.base import Task
@@ -46,6 +47,11 @@ def run(arguments: argparse.Namespace) -> int:
     figures = folder.path / f"{name}.json"
     saves = arguments.solve is None and _can_save(figures)
     plot = arguments.plot or (folder.path / f"{name}.png" if saves else None)
+    if arguments.plot is not None:
+        require("plots", "--plot")
+    elif plot is not None and (library := missing("plots")):
+        note(f"nram eval: no plot: it needs {library}")
+        plot = None
     if arguments.solve is not None:
         task.check_complexity(arguments.solve)
     elif plot is not None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from nram.cli.output import note, print_json
 from nram.cli.run_argument import add_run, open_run
 from nram.extensions.modules import files_of
+from nram.extras import require
 from nram.files import check_destination
 from nram.messages import command
 from nram.programs.files import save_found, to_json
@@ -41,6 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     name = "program.json" if arguments.member == 0 else f"program-{arguments.member}.json"
     out = arguments.out or arguments.path / name
     check_destination(out)
+    require("train", "extraction")
     from nram.programs.extract.from_run import extract_run
 
     extraction = extract_run(folder, arguments.member, arguments.form, on_note=note)

@@ -10,6 +10,7 @@ import traceback
 import warnings
 
 from nram.errors import NramError
+from nram.extras import missing_for
 from nram.messages import visible
 
 DEBUG = "NRAM_DEBUG"
@@ -47,6 +48,8 @@ def _unexpected(error: BaseException) -> str:
         return "out of memory: use a smaller population, batch or memory"
     words = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
     words = words if len(words) <= LONGEST else f"{words[:LONGEST]}..."
+    if isinstance(error, ImportError) and (library := missing_for(error)) is not None:
+        return f"this needs {library}"
     if isinstance(error, ImportError):
         return f"{words}: a library that nram needs is missing or damaged: install nram again"
     return (

@@ -13,6 +13,7 @@ from nram.cli.output import PLAIN_SECONDS, ProgressLine, note, print_json
 from nram.cli.program_argument import add_modules, load_modules, module_options
 from nram.errors import NramError, UsageError
 from nram.extensions.modules import files_of, split_names
+from nram.extras import missing
 from nram.limits import wrong_cells
 from nram.messages import command, pasted
 from nram.process import interruptible
@@ -119,7 +120,8 @@ def _search(arguments: argparse.Namespace, job: SearchJob, out: Path) -> int:
 def _found(arguments: argparse.Namespace, program: Program, job: SearchJob, outcome: Outcome, out: Path) -> int:
     report = unsaved = None
     if job.task is not None and arguments.verify_budget > 0:
-        note(f"verifying {out}")
+        library = missing("verify")
+        note(f"verifying {out}" if library is None else f"verifying {out} without proofs: they need {library}")
         report = verify(program, job.task, budget=arguments.verify_budget)
         program = report.recorded()
         try:

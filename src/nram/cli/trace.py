@@ -15,6 +15,7 @@ from nram.cli.program_argument import add_modules, add_program, program_of, requ
 from nram.cli.run_argument import add_trust, open_run
 from nram.errors import UsageError
 from nram.extensions import known_task
+from nram.extras import require
 from nram.files import check_destination, write_result
 from nram.messages import command
 from nram.pictures.trace_html import trace_to_html
@@ -86,6 +87,8 @@ def _form(arguments) -> str:
         return arguments.format or "text"
     ending = arguments.out.suffix.lower()
     form = "picture" if ending in PICTURE_SUFFIXES else FORMATS.get(ending, arguments.format)
+    if form == "picture":
+        require("plots", f"a picture ({ending})")
     if form is None:
         raise UsageError(
             f"{arguments.out} has an unknown suffix: use {', '.join((*FORMATS, *PICTURE_SUFFIXES))}, or --format"

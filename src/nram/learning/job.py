@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from nram.errors import NramError, UntrustedFile, UsageError
+from nram.extras import missing, require
 from nram.files import check_destination, locked, read_json, remove_leftovers, write_atomically
 from nram.learning.by_search import SearchEnd, learn_by_search
 from nram.learning.callbacks import LearningCallbacks
@@ -80,6 +81,8 @@ class LearningJob:
     def run(self, callbacks: LearningCallbacks | None = None, stopping: Callable[[], bool] = lambda: False) -> Learned:
         """Search, then train, until a program is exact on every example; the best is kept in any case."""
         callbacks, began = callbacks or LearningCallbacks(), time.monotonic()
+        if self.method == "train":
+            require("train", "training")
         file = self.file if self.steps is None else self.file.with_steps(self.steps)
         parts = split(file.examples, self.seed, str(file.path))
         self._prepare_folder()
@@ -120,13 +123,17 @@ class LearningJob:
             _write(learned)
             return learned
 
-        both = self.method == "both" and self.budget * (1 - SEARCH_SHARE) >= LEAST_TRAINING
+        library = missing("train") if self.method == "both" else None
+        if library is not None:
+            callbacks.note(f"search only: training needs {library}")
+        both = self.method == "both" and library is None and self.budget * (1 - SEARCH_SHARE) >= LEAST_TRAINING
         if self.method != "train" and not exact():
             search = learn_by_search(self, parts, left() * (SEARCH_SHARE if both else 1), callbacks, stopping)
             best = better(best, search.best)
         if self.method == "both" and not both and not exact():
             least = LEAST_TRAINING / (1 - SEARCH_SHARE)
-            notes.append(f"nothing was trained: with a budget below {least:.0f} s all the time goes to the search")
+            short = f"with a budget below {least:.0f} s all the time goes to the search"
+            notes.append(f"nothing was trained: {short if library is None else f'training needs {library}'}")
         if (both or self.method == "train") and not exact() and not stopping():
             written()  # in case the training fails
             callbacks.note("training: loading JAX")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from nram.errors import UsageError
 from nram.extensions import known_task
+from nram.extras import require
 from nram.files import check_destination, write_result
 from nram.programs.ir import Origin
 from nram.reproduction.examining import Plan, Progress, examine_all
@@ -58,7 +59,9 @@ class ReproductionJob:
         return self.out / "runs" / f"{task}-{self.plan.seed}"
 
     def _prepare_folder(self) -> None:
-        """Make the folder, and refuse it before long work if it cannot be written to."""
+        """Make the folder, and refuse it before long work if it cannot be written to or a library is missing."""
+        require("train", "a network")
+        require("plots", "the figure")
         try:
             self.out.mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError):

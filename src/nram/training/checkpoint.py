@@ -1,6 +1,6 @@
 """Arrays and their description in one safetensors file, written atomically and checked when read.
 
-JAX is imported late, so that the command line can refuse a run folder without it.
+JAX and safetensors are imported late, so that the command line can refuse a run folder without them.
 """
 
 import hashlib
@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
-from safetensors.numpy import save
 
 from nram.errors import NramError, shown
 from nram.files import parse_json, read_bounded, require_plain, write_atomically
@@ -28,6 +27,8 @@ MOST_HEADER = 1 << 24
 
 def save_arrays(path: Path, tree: Any, description: dict[str, Any]) -> None:
     """Write the leaves of a tree of arrays under their path names, with a description as JSON."""
+    from safetensors.numpy import save
+
     arrays = {name: np.asarray(leaf, order="C") for name, leaf in _named_leaves(tree)}
     text = json.dumps({"format": FORMAT, **description}, sort_keys=True)
     metadata = {"description": text, "digest": _digest(arrays, text)}

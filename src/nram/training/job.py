@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from nram.extras import require
 from nram.runtime import device_name, prepare_devices
 from nram.training.callbacks import TrainingCallbacks
 from nram.training.config import TrainConfig
@@ -89,6 +90,7 @@ class TrainingJob:
         if (result := self.result) is not None:
             callbacks.note(f"{self.folder.path} is finished already.")
             return result
+        require("train", "training")
         from nram.training.footprint import check_fits  # JAX
         from nram.training.trainer import train
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from nram.errors import NramError, UntrustedFile, UsageError, shown
+from nram.extras import require
 from nram.files import (
     is_leftover,
     locked,
@@ -305,6 +306,7 @@ def described_config(path: Path, description: dict[str, Any], trust: bool = Fals
 def _load_controller(
     path: Path, config_of: Callable[[dict[str, Any]], TrainConfig]
 ) -> tuple["Controller", dict[str, Any]]:
+    require("train", "a trained member")
     from nram.training.member import abstract_controller  # JAX
 
     return load_arrays(path, lambda description: abstract_controller(config_of(description).machine))

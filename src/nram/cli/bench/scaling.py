@@ -7,6 +7,7 @@ from nram.bench.shape import AXES, StepShape, check_axes
 from nram.cli.arguments import add_device, positive
 from nram.cli.output import note, print_json, table
 from nram.errors import UsageError
+from nram.extras import require
 from nram.files import check_destination
 from nram.runtime import device_name, prepare_devices
 
@@ -28,6 +29,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.plot is not None and arguments.plot.suffix.lower() not in (".png", ".svg"):
         raise UsageError(f"cannot tell the kind of picture from '{arguments.plot}': end its name in .png or .svg")
     if arguments.plot is not None:
+        require("plots", "--plot")
         check_destination(arguments.plot, "--plot")
     devices = prepare_devices(arguments.device)
     from nram.bench.scaling import measure_scaling, plot_scaling  # imports JAX

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 
+from nram.extras import missing
 from nram.programs.ir import Method, Program
 from nram.programs.library import task_of
 from nram.programs.verify.counterexample import Counterexample, confirmed
@@ -62,6 +63,8 @@ def verify(
             why = "not asked for"
         elif up_to is not None and up_to < smallest:
             why = f"asked for only up to n = {up_to}"
+        elif method == "symbolic" and (library := missing("verify")) is not None:
+            why = f"a proof needs {library}"
         else:
             return True
         whole.skipped.append(Skipped(method, (smallest, None), "", why))

@@ -1,0 +1,122 @@
+"""The core without JAX, z3 and Matplotlib: every verb works, or names what is missing and how to install it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from nram.cli import VERBS
+from nram.extras import LIBRARIES
+
+ROOT = Path(__file__).parents[1]
+RUN = ROOT / "tests/compatibility/0.1/finished"
+EXAMPLES = ROOT / "examples/files/array_length.jsonl"
+OPTIONAL = [module for modules in LIBRARIES.values() for module in modules]
+TRAIN, VERIFY, PLOTS = (f"pip install 'nram[{extra}]'" for extra in LIBRARIES)
+
+# Python refuses to import a module whose entry is None.
+WITHOUT = f"import sys; sys.modules.update(dict.fromkeys({[*OPTIONAL, 'jaxlib', 'scipy', 'PIL']}))\n"
+COMMANDS = """
+import contextlib, io, json
+from nram.cli import main
+ends = []
+for words in json.load(sys.stdin):
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        status = main(words)
+    ends.append([status, out.getvalue(), err.getvalue()])
+print(json.dumps(ends))
+"""
+
+# The words of a command, its exit status, and what it says.
+CASES = {
+    "tasks": (0, "permutation"),
+    "modules": (0, "READ"),
+    "sample copy --complexity 3": (0, ""),
+    "train copy --set help": (0, "stages.0.population"),
+    "train copy": (1, f"training needs JAX, which is not installed: {TRAIN}"),
+    "search access --registers 2 --verify-budget 0.2": (0, f"proofs: they need Z3, which is not installed: {VERIFY}"),
+    f"learn {EXAMPLES} --budget 60": (0, f"search only: training needs JAX, which is not installed: {TRAIN}"),
+    f"learn {EXAMPLES} --method train --out new": (1, TRAIN),
+    f"eval {RUN}": (1, TRAIN),
+    f"eval {RUN} --plot here.png": (1, PLOTS),
+    f"extract {RUN} --out here.nram": (1, TRAIN),
+    "simplify copy --out simple.nram": (0, ""),
+    "verify copy --max-n 3 --largest 20 --budget 0.2": (0, f"a proof needs Z3, which is not installed: {VERIFY}"),
+    "verify copy --max-n 0 --largest 0": (1, VERIFY),
+    "show copy": (0, "READ"),
+    "run copy --memory 4,7,5,2,0,0,0,0": (0, ""),
+    "trace copy": (0, "right"),
+    "trace copy --out trace.html": (0, ""),
+    "trace copy --out trace.png": (1, PLOTS),
+    "trace copy --soft": (1, TRAIN),
+    "draw copy": (0, "copy.svg"),
+    "compile copy --emit object": (0, ""),
+    "zoo": (0, "merge"),
+    "reproduce access --out paper": (1, TRAIN),
+    "bench step": (1, TRAIN),
+    "bench scaling": (1, TRAIN),
+    "bench scaling --plot scaling.png": (1, PLOTS),
+}
+
+
+def run_without(code: str, folder: Path, given: str = "") -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT + code], cwd=folder, input=given, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def ends(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, str, str]]:
+    """How each command ends without the optional libraries: its status, standard output and standard error."""
+    words = json.dumps([command.split() for command in CASES])
+    return dict(zip(CASES, json.loads(run_without(COMMANDS, tmp_path_factory.mktemp("core"), words)), strict=True))
+
+
+@pytest.mark.parametrize("command", CASES)
+def test_a_command_without_the_optional_libraries(command, ends):
+    status, out, err = ends[command]
+    wanted, text = CASES[command]
+    assert (status, text in out + err) == (wanted, True), out + err
+    assert "Traceback" not in err
+    assert "bug in nram" not in err
+
+
+def test_every_verb_is_tried():
+    assert {command.split()[0] for command in CASES} == set(VERBS)
+
+
+def test_python_names_what_is_missing(tmp_path):
+    code = f"""
+import nram
+from pathlib import Path
+for work in (
+    lambda: nram.train("copy"),
+    lambda: nram.extract({str(RUN)!r}),
+    lambda: nram.learn({str(EXAMPLES)!r}, method="train"),
+):
+    try:
+        work()
+    except nram.NramError as error:
+        print(error)
+print(nram.verify(nram.load_program("access"), largest=5, exhaustive_up_to=2))
+print(*Path().iterdir())
+"""
+    *refusals, report = run_without(code, tmp_path).split("\n", 3)
+    assert [text.endswith(TRAIN) for text in refusals] == [True] * 3
+    assert VERIFY in report
+    assert report.split("\n")[-2:] == ["", ""], "what is refused leaves nothing behind"
+
+
+def test_the_extras_install_what_the_code_asks_for():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    for extra, modules in LIBRARIES.items():
+        assert {requirement.partition(">")[0].removesuffix("-solver") for requirement in extras[extra]} == set(modules)
+    assert extras["all"] == [f"nram[{','.join(LIBRARIES)}]"]
