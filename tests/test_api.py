@@ -23,7 +23,7 @@ from nram.programs.ir import Operation, Output, Program, Register, Row
 from nram.training.run_folder import RunFolder
 from nram.training.settings import load_config
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[1] / "src/nram/examples"
 SVG = "{http://www.w3.org/2000/svg}"
 
 

@@ -36,6 +36,7 @@ VERBS = {
     "draw": "draw a program's circuits",
     "compile": "make an object file, a library or C source of a program",
     "zoo": "list the programs that ship with nram",
+    "examples": "list the examples that ship with nram, or copy them",
     "reproduce": "reproduce the paper's Table 1 and its figure of generalisation",
     "bench": "measure speed",
 }
