@@ -30,7 +30,6 @@ LAYERS = {
     "module_tables": "errors lazy",
     "modules": "errors algebra module_tables",
     "tasks": "errors lazy deprecated limits files records",
-    "examples": "modules tasks",
     "extensions": "errors limits module_tables modules tasks",
     # Left of the program: JAX and distributions.
     "machine": "errors kinds module_tables modules",
@@ -41,7 +40,7 @@ LAYERS = {
     "programs": "errors limits messages files records runtime modules tasks extensions",
     "programs.native": "errors files llvm modules programs",
     "programs.simplify": "errors modules tasks programs",
-    "pictures": "errors limits files modules tasks programs",
+    "pictures": "errors extras limits files modules tasks programs",
     "programs.verify": "errors extras limits messages tasks programs pictures",
     "search": "errors limits messages files records cache runtime llvm module_tables modules tasks extensions programs "
     "programs.native programs.simplify",
@@ -84,6 +83,7 @@ LATE = {
     "matplotlib": """
         cli.eval -> pictures.curves
         cli.trace -> pictures.heatmaps
+        pictures.circuits -> pictures.figures
         reproduction.job -> reproduction.figure
     """,
     "llvmlite and numba: a program that is only read or drawn needs no machine code": """
@@ -118,7 +118,7 @@ HEAVY = {
     "optax": "training",
     "llvmlite": "llvm machine.kernels programs.native search bench",
     "numba": "search",
-    "z3": "examples programs.verify",
+    "z3": "programs.verify",
     "matplotlib": "pictures pictures.soft_traces reproduction bench",
     "rich": "cli",
 }

@@ -41,7 +41,7 @@ def test_by_default_all_rows_go_to_a_file_named_after_the_program(call, program_
     assert status == 0
     assert "3 rows of two/states & more: two-states-more.svg" in out
     words = words_of(tmp_path / "two-states-more.svg")
-    assert {"when r1 = 0", "otherwise", "always", "READ", "WRITE", "DEC"} <= set(words)
+    assert {"when r1 = 0", "else", "always", "READ", "WRITE", "DEC"} <= set(words)
 
 
 def test_one_row_by_its_state_and_number(call, program_file, tmp_path):
@@ -50,7 +50,7 @@ def test_one_row_by_its_state_and_number(call, program_file, tmp_path):
     words = words_of(out)
     assert "DEC" in words and "READ" not in words
     assert call("draw", program_file, "--row", "2", "--out", out).status == 0
-    assert "otherwise" in words_of(out)
+    assert "else" in words_of(out)
 
 
 def test_graphviz_by_the_ending(call, program_file, tmp_path):
@@ -60,6 +60,27 @@ def test_graphviz_by_the_ending(call, program_file, tmp_path):
     assert text.startswith('digraph "two/states & more" {') and text.count("subgraph") == 3
     call("draw", program_file, "--row", "0:1", "--out", tmp_path / "one.dot")
     assert '"READ 1" -> "WRITE 1" [headlabel="a"];' in (tmp_path / "one.dot").read_text()
+
+
+@pytest.mark.parametrize(("suffix", "magic"), [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("SVG", b"<svg")])
+def test_a_picture_by_its_suffix(call, program_file, tmp_path, suffix, magic):
+    for words in ((), ("--row", "1", "--theme", "dark")):
+        out = tmp_path / f"picture{len(words)}.{suffix}"
+        assert call("draw", program_file, *words, "--out", out).status == 0
+        assert out.read_bytes().startswith(magic)
+    assert (tmp_path / f"picture0.{suffix}").read_bytes() != (tmp_path / f"picture4.{suffix}").read_bytes()
+
+
+def test_columns_and_themes(call, program_file):
+    def size(*words):
+        root = ElementTree.fromstring(call("draw", program_file, "--out", "-", *words).out)
+        return float(root.get("width", "")), float(root.get("height", ""))
+
+    (narrow, tall), (wide, flat) = size("--columns", "1"), size("--columns", "2")
+    assert size() == (narrow, tall)
+    assert wide > narrow and flat < tall
+    auto, light, dark = (call("draw", program_file, "--out", "-", "--theme", t).out for t in ("auto", "light", "dark"))
+    assert "prefers-color-scheme:dark" in auto and "prefers" not in light + dark and light != dark
 
 
 def test_a_folder_gets_a_picture_of_each_row(call, program_file, tmp_path):

@@ -226,7 +226,8 @@ def test_every_wire_leads_from_its_own_source_to_its_own_input(random_programs):
 def test_a_picture_stands_alone_on_a_ground_of_its_own(copy_program):
     root = ElementTree.fromstring(circuit_svg(copy_program, 0, 1))
     ground = next(root.iter(f"{SVG}rect"))
-    assert (ground.get("width"), ground.get("height"), ground.get("fill")) == ("100%", "100%", "#ffffff")
+    assert [ground.get(name) for name in ("class", "x", "y")] == ["ground", "0", "0"]
+    assert (ground.get("width"), ground.get("height")) == (root.get("width"), root.get("height"))
     width, height = float(root.get("width", "")), float(root.get("height", ""))
     assert root.get("viewBox") == f"0 0 {root.get('width')} {root.get('height')}"
     boxes, wires = shapes(circuit_svg(copy_program, 0, 1))

@@ -124,7 +124,7 @@ def test_json_has_likeliest_values_and_on_demand_the_distributions(blurry, insta
 def test_a_picture_of_few_and_of_many_steps_is_written(tmp_path, steps):
     draw_soft_trace(made_up(steps, 4), tmp_path / "soft.svg", "a $title_")
     words = (tmp_path / "soft.svg").read_text()
-    panels = re.findall(r"<!-- (step \d+|end) -->", words)
+    panels = re.findall(r">(step \d+|end)</text>", words)
     assert panels[0] == "step 1" and panels[-1] == "end"
     assert len(panels) == (2 if steps == 1 else 18)
     assert ("18 of 41 states" in words) == (steps == 40)
@@ -132,7 +132,7 @@ def test_a_picture_of_few_and_of_many_steps_is_written(tmp_path, steps):
 
 def test_what_cannot_be_kept_is_refused(random_controllers):
     controller = random_controllers("mlp", WIRING, 4)
-    with pytest.raises(UsageError, match="max_steps"):
+    with pytest.raises(UsageError, match="--max-steps"):
         record_soft_trace(controller, WIRING, [0] * 1000, 1000)
     with pytest.raises(UsageError, match="at least 1 step"):
         record_soft_trace(controller, WIRING, [0] * 5, 0)

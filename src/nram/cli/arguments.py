@@ -2,6 +2,7 @@
 
 import argparse
 
+from nram.pictures.shapes import THEMES
 from nram.runtime import DEVICES
 
 
@@ -15,6 +16,16 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 def add_device(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", choices=DEVICES, default="auto", help="where to compute (default: auto)")
+
+
+def add_theme(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--theme",
+        choices=THEMES,
+        default="auto",
+        help="colours for a light or a dark page; auto is for both in an SVG, which follows its reader, and light "
+        "elsewhere (default: auto)",
+    )
 
 
 def natural(text: str) -> int:

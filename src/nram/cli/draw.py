@@ -7,12 +7,12 @@ import re
 import sys
 from pathlib import Path
 
+from nram.cli.arguments import add_theme, positive
 from nram.cli.output import print_json
 from nram.cli.program_argument import add_modules, add_program, program_of
 from nram.errors import NramError, UsageError
 from nram.files import check_destination, write_result
-from nram.pictures.circuits import circuit_dot, circuit_svg, program_dot, program_rows, program_svg
-from nram.programs.ir import Program
+from nram.pictures.circuits import SUFFIXES, drawn_program, program_rows
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,9 +30,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out",
         metavar="FILE",
-        help="FILE.svg, FILE.dot for graphviz, a folder (written FOLDER/) for a picture of each row, or - for SVG on "
-        "standard output (default: the program's name with .svg)",
+        help="FILE.svg, FILE.png, FILE.pdf, FILE.dot for graphviz, a folder (written FOLDER/) for an SVG of each row, "
+        "or - for SVG on standard output (default: the program's name with .svg)",
     )
+    parser.add_argument(
+        "--columns",
+        type=positive,
+        metavar="K",
+        help="draw all rows in K columns (default: one, and more if the program is long)",
+    )
+    add_theme(parser)
     add_modules(parser)
 
 
@@ -48,27 +55,28 @@ def _row(text: str) -> tuple[int, int] | None:
 
 def run(arguments: argparse.Namespace) -> int:
     program = program_of(arguments)
+    options = arguments.columns, arguments.theme
     if arguments.out == "-":
         if arguments.json:
             raise UsageError("--out - prints the picture and --json prints JSON: choose one, or name a file")
-        sys.stdout.write(_picture(program, arguments.row, ".svg"))
+        sys.stdout.write(drawn_program(program, Path("picture.svg"), arguments.row, *options).decode())
         return 0
     out = Path(arguments.out or _file_name(program.name))
     into_folder = out.is_dir() or (arguments.out or "").endswith("/")
-    if not into_folder and out.suffix not in (".svg", ".dot"):
-        raise UsageError(f"{out} ends neither in .svg nor in .dot: choose one of these, or a folder ({out}/)")
     if into_folder:
         rows = program_rows(program) if arguments.row is None else [arguments.row]
-        pictures = {out / f"state-{s}-row-{r + 1}.svg": _picture(program, (s, r), ".svg") for s, r in rows}
+        paths = [(out / f"state-{s}-row-{r + 1}.svg", (s, r)) for s, r in rows]
+        pictures = {path: drawn_program(program, path, row, *options) for path, row in paths}
         try:
             out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise NramError(f"cannot make the folder {out}: {error.strerror}") from None
     else:
-        check_destination(out)
-        pictures = {out: _picture(program, arguments.row, out.suffix)}
+        if out.suffix.lower() in SUFFIXES:  # otherwise the suffix is what is wrong
+            check_destination(out)
+        pictures = {out: drawn_program(program, out, arguments.row, *options)}
     for path, picture in pictures.items():
-        write_result(path, picture.encode())
+        write_result(path, picture)
     drawn = program.rows if arguments.row is None else 1
     if arguments.json:
         print_json({"program": program.name, "rows": drawn, "files": [str(path) for path in pictures]})
@@ -76,12 +84,6 @@ def run(arguments: argparse.Namespace) -> int:
     what = f"{drawn} row{'' if drawn == 1 else 's'} of {program.name}"
     print(f"{what}: {out}{f', {len(pictures)} files' if into_folder else ''}")
     return 0
-
-
-def _picture(program: Program, row: tuple[int, int] | None, ending: str) -> str:
-    if row is not None:
-        return (circuit_svg if ending == ".svg" else circuit_dot)(program, *row)
-    return (program_svg if ending == ".svg" else program_dot)(program)
 
 
 def _file_name(name: str) -> str:

@@ -1,69 +1,117 @@
-"""Drawings of programs, as in the paper: a circuit for every row of the table, as SVG or for graphviz.
+"""Drawings of programs, as in the paper: a circuit for every row of the table, as a picture or for graphviz.
 
 The registers before the step are at the left, those after it (r1′) at the right. Between them are the modules, each to
 the right of all that it depends on. Wires have labels where their order matters: p and a of READ and WRITE (pointer and
-value), x and y of the comparisons, a and b of SUB.
+value), x and y of the comparisons, a and b of SUB. The rows of a state are tried in order; a line at the left leads
+from each to the next. Long programs are drawn in several columns.
 """
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from html import escape
+from pathlib import Path as FilePath
 
 from nram.errors import UsageError
+from nram.extras import require
+from nram.files import write_result
 from nram.pictures.circuit_graph import Circuit, Part, circuit_of
 from nram.pictures.layout import Box, Drawing, Point, Wire, assign_layers, draw
+from nram.pictures.shapes import Circle, Path, Picture, Rectangle, Text, Theme
+from nram.pictures.trace_records import PICTURE_SUFFIXES
 from nram.programs.ir import Program
 
-MAX_OPERATIONS = 100  # in a circuit as SVG; graphviz has no limit
+MAX_OPERATIONS = 100  # in a circuit as a picture; graphviz has no limit
 MAX_ROWS = 300  # in one picture
+SUFFIXES = (*PICTURE_SUFFIXES, ".dot")
 
 LETTER = 8.0  # width of a letter of a module's name, with some reserve
 PORT = 20  # between the inputs of a box
 CONSTANT = 31  # width at the left of a box for its constants
 MARGIN = 18.0
-
-STYLE = """
-text{font-family:"DejaVu Sans Mono",Menlo,Consolas,"Liberation Mono",monospace;font-size:13px;fill:#1c2733}
-.title{font-family:"DejaVu Sans",Helvetica,Arial,sans-serif;font-size:14px;font-weight:bold}
-.name{font-family:"DejaVu Sans",Helvetica,Arial,sans-serif;font-size:17px;font-weight:bold}
-.small{font-family:"DejaVu Sans",Helvetica,Arial,sans-serif;font-size:11px;fill:#5d6b79}
-.argument{font-size:11px;font-style:italic;fill:#44535f}
-.turn{font-size:9px;fill:#5d6b79}
-.ending{font-family:"DejaVu Sans",Helvetica,Arial,sans-serif;font-size:11px;font-weight:bold}
-.digit{font-size:11px}
-.box{stroke:#3b4a59;stroke-width:1.2;fill:#eef3f9}
-.box.reads{fill:#e6f4ea}
-.box.writes{fill:#fdeae8}
-.box.register{fill:#fbf6e3}
-.constant{stroke:#8a97a4;fill:#ffffff}
-.wire{stroke:#3b4a59;stroke-width:1.4;fill:none}
-.wire.kept{stroke:#aab5bf}
-.branch{fill:#3b4a59}
-.source:hover .wire{stroke:#c62f45;stroke-width:2.2}
-"""
+RAIL = 20.0  # at the left of every row, for the line that leads to it
+BETWEEN_ROWS, BETWEEN_COLUMNS = 30.0, 44.0
+TITLE = 24.0  # from the top of a row to the middle of its condition
+TALL, SHAPE = 1000.0, 1.25  # a picture becomes wider before it is taller than this and this times its width
 
 
-# ---- as SVG
+# ---- whole pictures
 
 
-def circuit_svg(program: Program, state: int, row: int) -> str:
-    """The circuit of a row as a picture. States and rows count from 0."""
+def draw_program(
+    program: Program,
+    path: str | FilePath,
+    *,
+    row: tuple[int, int] | None = None,
+    columns: int | None = None,
+    theme: Theme = "auto",
+) -> None:
+    """Write a picture of a program, or of one row (state and row, both from 0), in the format that the suffix names.
+
+    SVG and DOT need no other library, PNG and PDF need matplotlib. A long program is drawn in several columns;
+    `columns` says in how many. The theme is for a light or a dark page. With 'auto' an SVG has both and follows its
+    reader; PNG and PDF are light.
+    """
+    write_result(FilePath(path), drawn_program(program, FilePath(path), row, columns, theme))
+
+
+def drawn_program(
+    program: Program, path: FilePath, row: tuple[int, int] | None, columns: int | None, theme: Theme
+) -> bytes:
+    """What `draw_program` writes to the path."""
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise UsageError(f"{path} has an unknown suffix: use {', '.join(SUFFIXES)}, or a folder ({path}/)")
+    if suffix == ".dot":
+        return (program_dot(program) if row is None else circuit_dot(program, *row)).encode()
+    picture = program_picture(program, columns) if row is None else circuit_picture(program, *row)
+    if suffix == ".svg":
+        return picture.to_svg(theme).encode()
+    require("plots", f"a picture ({suffix})")
+    from nram.pictures.figures import bytes_of, picture_figure
+
+    return bytes_of(picture_figure(picture, theme), suffix)
+
+
+def circuit_svg(program: Program, state: int, row: int, theme: Theme = "auto") -> str:
+    """The circuit of a row as SVG. States and rows count from 0."""
+    return circuit_picture(program, state, row).to_svg(theme)
+
+
+def program_svg(program: Program, columns: int | None = None, theme: Theme = "auto") -> str:
+    """All rows of a program as SVG, in so many columns (default: as its length asks for)."""
+    return program_picture(program, columns).to_svg(theme)
+
+
+def circuit_picture(program: Program, state: int, row: int) -> Picture:
+    """The circuit of a row. States and rows count from 0."""
     circuit = circuit_of(program, state, row)
-    return _page([_figure(circuit)], f"{program.name}, {circuit.label}")
+    picture = _row_picture(circuit)
+    picture.name = f"{program.name}, {circuit.label}"
+    return picture.on_ground(MARGIN)
 
 
-def program_svg(program: Program) -> str:
-    """All rows of a program, one below the other, in one picture."""
+def program_picture(program: Program, columns: int | None = None) -> Picture:
+    """All rows of a program, in reading order: down the first column, then down the next."""
     if program.rows > MAX_ROWS:
         raise UsageError(
             f"the program has {program.rows} rows, too many for one picture (at most {MAX_ROWS}): draw one with --row "
             "STATE:ROW or each into its own file with --out FOLDER/, or make the program shorter with 'nram simplify'"
         )
-    figures = [_figure(circuit_of(program, state, row)) for state, row in program_rows(program)]
-    return _page(figures, program.name, heading=True)
+    rows = program_rows(program)
+    pictures = [_row_picture(circuit_of(program, state, row)) for state, row in rows]
+    page = Picture(program.name)
+    page.text(0, 14, textwrap.shorten(program.name, 70, placeholder="..."), "name", 11.5)
+    x, top = 0.0, 34.0
+    for column in _columns(pictures, columns):
+        y = top
+        for index in column:
+            _rail(page, x, y, pictures[index].height, rows[index], rows[index + 1 : index + 2])
+            page.place(pictures[index], x + RAIL, y)
+            y += pictures[index].height + BETWEEN_ROWS
+        x += RAIL + max(pictures[index].width for index in column) + BETWEEN_COLUMNS
+    return page.on_ground(MARGIN)
 
 
 def program_rows(program: Program) -> list[tuple[int, int]]:
@@ -71,59 +119,90 @@ def program_rows(program: Program) -> list[tuple[int, int]]:
     return [(state, row) for state, rows in enumerate(program.states) for row in range(len(rows))]
 
 
-class _Figure:
-    """Elements of a picture, with its width and height."""
-
-    def __init__(self) -> None:
-        self.elements: list[str] = []
-        self.width = 0.0
-        self.height = 0.0
-
-    def text(self, x: float, y: float, words: str, kind: str, *, letter: float = 0.0, anchor: str = "") -> None:
-        """Words on the line at y. With `letter`, the width of a letter, the picture becomes wide enough for them."""
-        where = f' text-anchor="{anchor}"' if anchor else ""
-        self.elements.append(f'<text class="{kind}" x="{_n(x)}" y="{_n(y)}"{where}>{escape(words)}</text>')
-        self.width = max(self.width, x + letter * len(words))
+def _columns(pictures: Sequence[Picture], count: int | None) -> list[list[int]]:
+    """The indices of the rows in every column: in so many columns, or in the fewest that give the page a good shape."""
+    heights = [picture.height + BETWEEN_ROWS for picture in pictures]
+    for tried in range(count or 1, len(pictures)):
+        columns = _balanced(heights, tried)
+        tall = max(sum(heights[index] for index in column) for column in columns)
+        wide = sum(max(pictures[index].width for index in column) + RAIL + BETWEEN_COLUMNS for column in columns)
+        if count or tall <= max(TALL, SHAPE * wide):
+            return columns
+    return [[index] for index in range(len(pictures))]
 
 
-def _figure(circuit: Circuit) -> _Figure:
-    figure = _Figure()
-    figure.text(0, 10, circuit.label, "small", letter=6.5)
+def _balanced(heights: Sequence[float], count: int) -> list[list[int]]:
+    """At most `count` columns whose tallest is as short as possible, found by bisection of the height."""
+    least, most = max(heights), sum(heights)
+    while most - least > 1:
+        middle = (least + most) / 2
+        least, most = (least, middle) if len(_filled(heights, middle)) <= count else (middle, most)
+    return _filled(heights, most)
+
+
+def _filled(heights: Sequence[float], tallest: float) -> list[list[int]]:
+    """Columns no taller than this, each filled before the next begins."""
+    columns: list[list[int]] = [[]]
+    used = 0.0
+    for index, height in enumerate(heights):
+        if used + height > tallest and columns[-1]:
+            columns.append([])
+            used = 0.0
+        columns[-1].append(index)
+        used += height
+    return columns
+
+
+def _rail(
+    page: Picture, x: float, y: float, height: float, row: tuple[int, int], following: Sequence[tuple[int, int]]
+) -> None:
+    """The line at the left of a row: from the row before it in its state, and on to the next."""
+    middle = y + TITLE
+    if row[1] > 0:
+        page.arrow([(x + 4, y - BETWEEN_ROWS / 2), (x + 4, middle), (x + RAIL - 5, middle)], "kept")
+    if following and following[0][0] == row[0]:
+        if row[1] == 0:
+            page.shapes.append(Circle(x + 4, middle, 3, "arrow kept"))
+        page.shapes.append(Path(((x + 4, middle), (x + 4, y + height + BETWEEN_ROWS / 2)), "wire kept"))
+
+
+# ---- one row
+
+
+def _row_picture(circuit: Circuit) -> Picture:
+    picture = Picture()
+    picture.text(0, 10, circuit.label, "small", 6.5)
     y = 29.0
     for line in textwrap.wrap(circuit.title, 78):
-        figure.text(0, y, line, "title", letter=9.2)
+        picture.text(0, y, line, "title", 9.2)
         y += 18
     if circuit.ending:
-        _ending(figure, circuit, y - 8)
+        _ending(picture, circuit, y - 8)
         y += 20
-    figure.height = y + 2
+    picture.height = y + 2
     if circuit.parts:
-        _draw_parts(figure, layout_of(circuit.parts), figure.height)
+        _draw_parts(picture, layout_of(circuit.parts), picture.height)
     else:
-        figure.text(0, figure.height + 10, "nothing changes", "small", letter=6.5)
-        figure.height += 16
+        picture.text(0, picture.height + 10, "nothing changes", "small", 6.5)
+        picture.height += 16
     for remark in circuit.remarks:
         for line in textwrap.wrap(remark, 110):
-            figure.height += 16
-            figure.text(0, figure.height, line, "small", letter=6.5)
-    return figure
+            picture.height += 16
+            picture.text(0, picture.height, line, "small", 6.5)
+    return picture
 
 
-def _ending(figure: _Figure, circuit: Circuit, y: float) -> None:
+def _ending(picture: Picture, circuit: Circuit, y: float) -> None:
     """A label below the condition: what follows the step."""
-    words = f"then {circuit.ending}"
-    fill, ink = ("#c62f45", "#ffffff") if circuit.halts else ("#dfe6ee", "#1c2733")
+    words, kind = f"then {circuit.ending}", " stop" * circuit.halts
     wide = 7.2 * len(words) + 14
-    figure.elements.append(f'<rect x="0" y="{_n(y - 4)}" width="{_n(wide)}" height="18" rx="9" fill="{fill}"/>')
-    figure.elements.append(
-        f'<text class="ending" x="{_n(wide / 2)}" y="{_n(y + 9)}" text-anchor="middle" style="fill:{ink}">'
-        f"{escape(words)}</text>"
-    )
-    figure.width = max(figure.width, wide)
+    picture.shapes.append(Rectangle(0, y - 4, wide, 18, f"tag{kind}", 9))
+    picture.shapes.append(Text(wide / 2, y + 9, words, f"ending{kind}", "middle"))
+    picture.width = max(picture.width, wide)
 
 
 @dataclass(frozen=True)
-class Layout:
+class CircuitLayout:
     """Positions of the parts of a circuit. A box includes the space for constants at its left."""
 
     parts: tuple[Part, ...]
@@ -132,7 +211,7 @@ class Layout:
     drawing: Drawing
 
 
-def layout_of(parts: Sequence[Part]) -> Layout:
+def layout_of(parts: Sequence[Part]) -> CircuitLayout:
     """A layout of these parts. Where the order of a module's inputs does not matter, it may exchange them."""
     modules = sum(part.kind == "module" for part in parts)
     if modules > MAX_OPERATIONS:
@@ -145,7 +224,7 @@ def layout_of(parts: Sequence[Part]) -> Layout:
     return layout if exchanged == layout.parts else _laid_out(exchanged)
 
 
-def _laid_out(parts: tuple[Part, ...]) -> Layout:
+def _laid_out(parts: tuple[Part, ...]) -> CircuitLayout:
     layers = _layers(parts)
     widest = max((len(part.name) for part in parts if part.kind != "module"), default=0)
     boxes = []
@@ -161,7 +240,7 @@ def _laid_out(parts: tuple[Part, ...]) -> Layout:
         for port, given in enumerate(part.inputs)
         if given.source is not None
     ]
-    return Layout(parts, tuple(boxes), tuple(wires), draw(boxes, wires))
+    return CircuitLayout(parts, tuple(boxes), tuple(wires), draw(boxes, wires))
 
 
 def _layers(parts: Sequence[Part]) -> list[int]:
@@ -189,7 +268,7 @@ def _memory_order(parts: Sequence[Part]) -> list[tuple[int, int, int]]:
     ]
 
 
-def _without_twist(layout: Layout, index: int) -> Part:
+def _without_twist(layout: CircuitLayout, index: int) -> Part:
     """The part with its two inputs exchanged if their wires cross just before it and the order does not matter."""
     part = layout.parts[index]
     wires = [i for i, wire in enumerate(layout.wires) if wire.target == index]
@@ -214,99 +293,51 @@ def _room(parts: Sequence[Part], part: Part) -> int:
     return CONSTANT if any(given.source is None for other in alike for given in other.inputs) else 0
 
 
-def _draw_parts(figure: _Figure, layout: Layout, top: float) -> None:
+def _draw_parts(picture: Picture, layout: CircuitLayout, top: float) -> None:
     parts, drawing = layout.parts, layout.drawing
-    by_source: dict[int, list[str]] = {}
-    for wire, path, fresh in zip(layout.wires, drawing.paths, drawing.fresh, strict=True):
+    wires = zip(layout.wires, drawing.paths, drawing.fresh, strict=True)
+    for wire, path, fresh in sorted(wires, key=lambda one: one[0].source):  # wires of one source are one group
         target = parts[wire.target]
         points = [*path[fresh:-1], Point(path[-1].x + _room(parts, target), path[-1].y)]
-        kept = " kept" if target.kept else ""
-        line = f'<path class="wire{kept}" marker-end="url(#arrow{kept.strip()})" d="{_line(points, top)}"/>'
-        by_source.setdefault(wire.source, []).append(line)
-    for lines in by_source.values():
-        figure.elements += ['<g class="source">', *lines, "</g>"]
+        picture.arrow(_line(points, top), "kept" * target.kept, wire.source)
     for point in drawing.branches:
-        figure.elements.append(f'<circle class="branch" cx="{_n(point.x)}" cy="{_n(point.y + top)}" r="2.4"/>')
+        picture.shapes.append(Circle(point.x, point.y + top, 2.4, "branch"))
     for part, box, corner in zip(parts, layout.boxes, drawing.corners, strict=True):
-        _draw_part(figure, part, box, Point(corner.x, corner.y + top), _room(parts, part))
-    figure.width = max(figure.width, drawing.width)
-    figure.height = top + drawing.height + 4
+        _draw_part(picture, part, box, Point(corner.x, corner.y + top), _room(parts, part))
+    picture.width = max(picture.width, drawing.width)
+    picture.height = top + drawing.height + 4
 
 
-def _draw_part(figure: _Figure, part: Part, box: Box, corner: Point, room: int) -> None:
+def _draw_part(picture: Picture, part: Part, box: Box, corner: Point, room: int) -> None:
     x, wide = corner.x + room, box.width - room
-    kind = part.memory if part.kind == "module" else "register"
+    kind = "register" if part.kind != "module" else "" if part.memory == "nothing" else part.memory
     round_ = 4 if part.kind == "module" else 15
-    figure.elements.append(
-        f'<rect class="box {kind}" x="{_n(x)}" y="{_n(corner.y)}" width="{_n(wide)}" height="{_n(box.height)}" '
-        f'rx="{round_}"/>'
-    )
+    shapes = picture.shapes
+    shapes.append(Rectangle(x, corner.y, wide, box.height, f"box {kind}".strip(), round_))
     middle = x + (wide + 12 * _has_labels(part)) / 2
     prime = "\u2032" if part.kind == "after" else ""
-    figure.text(middle, corner.y + box.height / 2 + 4.5, part.name + prime, "module", anchor="middle")
+    shapes.append(Text(middle, corner.y + box.height / 2 + 4.5, part.name + prime, "label", "middle"))
     if part.turn is not None:
-        figure.text(x + wide - 4, corner.y + 10, str(part.turn), "turn", anchor="end")
+        shapes.append(Text(x + wide - 4, corner.y + 10, str(part.turn), "turn", "end"))
     for given, below in zip(part.inputs, box.inputs, strict=True):
         y = corner.y + below
         if given.label:
-            figure.text(x + 6, y + 4, given.label, "argument")
+            shapes.append(Text(x + 6, y + 4, given.label, "argument"))
         if given.source is None:
             centre = corner.x + 12
-            figure.elements.append(
-                f'<path class="wire" marker-end="url(#arrow)" d="M{_n(centre + 8)} {_n(y)}H{_n(x)}"/>'
-                f'<circle class="constant" cx="{_n(centre)}" cy="{_n(y)}" r="8"/>'
-            )
-            figure.text(centre, y + 4, str(given.constant), "digit", anchor="middle")
+            picture.arrow([(centre + 8, y), (x, y)], "")
+            shapes.append(Circle(centre, y, 8, "constant"))
+            shapes.append(Text(centre, y + 4, str(given.constant), "digit", "middle"))
 
 
-def _line(points: Sequence[Point], top: float) -> str:
+def _line(points: Sequence[Point], top: float) -> list[tuple[float, ...]]:
     """A path of horizontal pieces and bends that begin and end horizontally."""
-    words = [f"M{_n(points[0].x)} {_n(points[0].y + top)}"]
+    line: list[tuple[float, ...]] = [(points[0].x, points[0].y + top)]
     for a, b in zip(points, points[1:], strict=False):
-        if a.y == b.y:
-            words.append(f"H{_n(b.x)}")
-        else:
-            middle = _n((a.x + b.x) / 2)
-            words.append(f"C{middle} {_n(a.y + top)} {middle} {_n(b.y + top)} {_n(b.x)} {_n(b.y + top)}")
-    return "".join(words)
-
-
-def _page(figures: Iterable[_Figure], name: str, heading: bool = False) -> str:
-    """Figures, one below the other, on white."""
-    body = []
-    width, y = 0.0, MARGIN
-    if heading:
-        title = _Figure()
-        title.text(0, 14, textwrap.shorten(name, 70, placeholder="..."), "name", letter=11.5)
-        body.append(_placed(title, y))
-        width, y = title.width, y + 34
-    for index, figure in enumerate(figures):
-        if index:
-            body.append(f'<path d="M{_n(MARGIN)} {_n(y)}h60" stroke="#c4ccd4"/>')
-            y += 18
-        body.append(_placed(figure, y))
-        width, y = max(width, figure.width), y + figure.height + 18
-    width, height = _n(width + 2 * MARGIN), _n(y)
-    arrows = "".join(
-        f'<marker id="arrow{kind}" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" '
-        f'markerUnits="userSpaceOnUse" orient="auto"><path d="M0 1L8 4L0 7z" fill="{colour}"/></marker>'
-        for kind, colour in (("", "#3b4a59"), ("kept", "#aab5bf"))
-    )
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        f'role="img">\n<title>{escape(name)}</title>\n<style>{STYLE}</style>\n<defs>{arrows}</defs>\n'
-        f'<rect width="100%" height="100%" fill="#ffffff"/>\n' + "\n".join(body) + "\n</svg>\n"
-    )
-
-
-def _placed(figure: _Figure, y: float) -> str:
-    elements = "\n".join(figure.elements)
-    return f'<g transform="translate({_n(MARGIN)} {_n(y)})">\n{elements}\n</g>'
-
-
-def _n(number: float) -> str:
-    """A number with at most two decimals, as short as possible."""
-    return f"{number:.2f}".rstrip("0").rstrip(".")
+        middle = (a.x + b.x) / 2
+        bend = () if a.y == b.y else (middle, a.y + top, middle, b.y + top)
+        line.append((*bend, b.x, b.y + top))
+    return line
 
 
 # ---- for graphviz

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -13,24 +11,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from nram.errors import UsageError
-from nram.files import write_result
-from nram.pictures.trace_records import PICTURE_SUFFIXES, Trace
+from nram.pictures.figures import save_figure
+from nram.pictures.trace_records import Trace
 
 COLOURS = "viridis"
 READ, WRITTEN = "#ffffff", "#ff3b4e"
 LEGIBLE = 1100  # numbers; a larger table has only colours
-
-
-def save_figure(figure: Figure, path: Path) -> None:
-    """Write a figure in the format that the file's ending names."""
-    if path.suffix.lower() not in PICTURE_SUFFIXES:
-        raise UsageError(f"{path} does not end in {', '.join(PICTURE_SUFFIXES)}: choose one of these")
-    content = io.BytesIO()
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph")  # a name in a script that the font lacks shows as boxes
-        figure.savefig(content, format=path.suffix[1:].lower(), dpi=140)
-    write_result(path, content.getvalue())
 
 
 def draw_heatmap(trace: Trace, path: Path) -> None:

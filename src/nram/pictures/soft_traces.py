@@ -22,7 +22,7 @@ from matplotlib.ticker import MaxNLocator
 from nram.errors import UsageError
 from nram.machine import Controller, Wiring
 from nram.machine.soft import Options, SoftState, soft_step, start_soft
-from nram.pictures.heatmaps import save_figure
+from nram.pictures.figures import save_figure
 from nram.pictures.trace_records import instance_to_json, verdict
 from nram.pictures.trace_table import (
     GAP,
