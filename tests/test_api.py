@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import nram
+from nram.limits import wrong_cells
 from nram.programs.ir import Operation, Output, Program, Register, Row
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -290,6 +291,15 @@ def test_no_name_breaks_a_picture(found):
 def test_a_program_is_written_for_c(found, tmp_path: Path):
     files = nram.compile_program(found, tmp_path / "access.c", name="read_at")
     assert files.form == "c" and "read_at(" in files.out.read_text() and files.header.is_file()
+
+
+def test_an_instance_is_run_to_its_limit():
+    program = nram.load_program("merge")
+    for instance in nram.get_task("merge").sample(6, 3, seed=0):
+        result = program.run(instance)
+        assert (result.steps, result.halted) == (instance.steps, False) and not wrong_cells(result.memory, instance)
+        assert program.run(instance, max_steps=40).steps == 40
+        assert program.run(instance.input).steps == 64 * len(instance.input) + 1024
 
 
 def test_the_native_call_agrees_with_the_oracle(found):

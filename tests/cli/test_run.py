@@ -3,6 +3,7 @@
 import io
 import json
 import pickle
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -270,12 +271,16 @@ def test_plain_output_marks_what_changed(call):
     out = call("run", REVERSE, "--memory", MEMORY).out.splitlines()
     assert out == [
         "the paper's reverse: halted after 12 steps",
-        "memory, 11 cells, 5 changed, in brackets:",
+        "memory, 11 cells, 5 changed, in brackets; ^ marks the output cells:",
         "   0:   6   2  10   6   8   9 [ 9][ 8][ 6][10][ 2]",
+        "                               ^^  ^^  ^^  ^^  ^^",
         "registers: r1 = 6, r2 = 1, r3 = 1, r4 = 1",
     ]
     out = call("run", REVERSE, "--memory", MEMORY, "--max-steps", "1").out.splitlines()
-    assert out[:2] == ["the paper's reverse: did not halt within 1 step", "memory, 11 cells, none changed:"]
+    assert out[:2] == [
+        "the paper's reverse: did not halt within 1 step",
+        "memory, 11 cells, none changed; ^ marks the output cells:",
+    ]
 
 
 def test_large_memories_are_cut_unless_all_is_wanted(call):
@@ -308,6 +313,48 @@ def test_a_drawn_instance_is_solved_and_checked(call):
     assert json.loads(outcome.out)["right"] is True
     outcome = call("run", "access", "--complexity", "1000")
     assert outcome.status == 0 and "right: 1 output cell," in outcome.out
+
+
+def test_on_an_instance_a_program_runs_to_its_limit_whether_it_halts_or_idles(call):
+    outcome = call("run", "merge", "--complexity", "6")
+    assert (outcome.status, outcome.err) == (0, "")
+    assert (
+        "merge: did not halt within 32 steps" in outcome.out and "right at T(n) = 4n+8: 6 output cells" in outcome.out
+    )
+    value = call("run", "merge", "--complexity", "6", "--json").value
+    assert value["right"] and not value["halted"] and value["steps"] == 32 and value["cells"] == list(range(11, 17))
+    assert call("run", "merge", "--complexity", "6", "--max-steps", "40", "--json").value["steps"] == 40
+    halting = call("run", "merge@searched", "--complexity", "6")
+    assert halting.status == 0 and "halted after" in halting.out and "right: 6" in halting.out
+
+
+def test_a_program_whose_card_says_right_under_every_limit_may_idle_on_a_memory(call):
+    memory = "3 6 9 1 2 15 4 5 15 0 0 0 0 0 0 0"
+    outcome = call("run", "merge", "--memory", memory, "--json")
+    assert (outcome.status, outcome.err) == (0, "")
+    assert (outcome.value["steps"], outcome.value["halted"]) == (64 * 16 + 1024, False)
+    assert outcome.value["memory"][9:13] == [1, 2, 4, 5]
+    shown = call("run", "merge", "--memory", json.dumps([json.loads(f"[{memory.replace(' ', ',')}]")] * 2))
+    assert shown.status == 0 and "its card says that it is right under every limit" in shown.out
+
+
+@pytest.mark.parametrize(
+    "memory", ["3 9 0 3 4 0 0 0 0 0", "3 9 0 9 4 0 0 0 0 0"], ids=["no such value", "past the end"]
+)
+def test_no_cells_are_marked_on_a_memory_that_is_no_input_of_the_task(call, memory):
+    outcome = call("run", "listsearch", "--memory", memory)
+    assert outcome.status == 0 and "^" not in outcome.out
+
+
+def test_output_cells_are_marked_in_every_row(call):
+    out = call("run", "reverse", "--complexity", "30").out.splitlines()
+    rows = [i for i, line in enumerate(out) if re.match(r" +[0-9]+: ", line)]
+    cells = [cell for i in rows for cell in re.findall(r"[0-9]+", out[i])[1:]]
+    marks = [mark for i in rows for mark in ([out[i + 1]] if "^" in out[i + 1] else []) for mark in mark.split()]
+    assert len(cells) == 61 and len(marks) == 30 and set(marks) == {"^^"}
+    for i in rows:  # a mark stands below the number that it marks
+        for found in re.finditer(r"\^+", out[i + 1] if "^" in out[i + 1] else ""):
+            assert out[i][found.start() : found.end()].strip().isdigit()
 
 
 def test_a_wrong_answer_to_a_drawn_instance_is_a_failure(call, tmp_path):

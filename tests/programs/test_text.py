@@ -21,7 +21,7 @@ when r1 = 0, counter > 0:
     WRITE(r1, o2)
     r1, counter := o2, r1
     halt
-otherwise:
+else:
     counter := 1
 """
 HEAD = "nram program 1\nregisters: r1 r2\n"
@@ -70,6 +70,22 @@ def test_outputs_may_have_any_names_and_get_their_numbers_when_printed():
         "",
     ]
     assert from_text(str(program)) == program
+
+
+def test_rows_after_the_first_begin_with_else_and_old_files_are_read_as_before():
+    old = HEAD + "state 0:\nwhen r1 = 0:\n halt\nwhen r2 = 0:\n halt\notherwise:\n next 1\nstate 1:\nalways:\n halt\n"
+    program = from_text(old)
+    headings = [line for line in str(program).splitlines() if line.endswith(":") and not line.startswith("state")]
+    assert headings == ["when r1 = 0:", "else when r2 = 0:", "else:", "always:"]
+    assert from_text(str(program)) == program
+    mixed = old.replace("otherwise:", "else:")
+    assert from_text(mixed) == program
+
+
+@pytest.mark.parametrize("line", ["else:", "else when r1 = 0:"])
+def test_the_first_row_of_a_state_is_else_to_nothing(line):
+    (problem,) = problems_of(HEAD + f"state 0:\nalways:\n halt\nstate 1:\n{line}\n halt\nelse:\n halt\n")
+    assert problem.startswith("line 7: the first row of a state has nothing to be 'else' to")
 
 
 def test_states_are_numbered_and_a_row_stays_in_its_own_unless_told():

@@ -8,6 +8,7 @@ import json
 import sys
 import textwrap
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,9 +22,10 @@ from nram.files import check_destination, write_result
 from nram.limits import wrong_cells
 from nram.programs.execute import ENGINES, Result, check_max_steps, execute
 from nram.programs.ir import Program
-from nram.programs.library import task_of
+from nram.programs.library import limit_for, task_of
 from nram.programs.memory import prepare_memory
-from nram.tasks.base import Instance
+from nram.tasks import BUILT_IN, TASKS
+from nram.tasks.base import Instance, Task
 
 MANY_CELLS = 400  # of larger memories only some rows are shown: the first, the last, and some that changed
 FIRST_ROWS, LAST_ROWS, CHANGED_ROWS = 5, 2, 10
@@ -33,11 +35,12 @@ MANY_MEMORIES = 10
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Run a program until it halts: on a memory, on each memory of a batch, or on a sampled instance of a "
-        "task. On an instance the answer is checked."
+        "task. On an instance it runs for at most T(n) steps, and the answer is checked."
     )
     parser.epilog = (
-        "The result is printed whether the program halts or not. The exit status is 1 if the program did not halt "
-        "and --max-steps is not given, or if it is wrong on the instance."
+        "The result is printed whether the program halts or not. The exit status is 1 if the program is wrong on the "
+        "instance. On a memory it is 1 if the program did not halt, unless --max-steps is given or the program's card "
+        "says that it is right under every limit."
     )
     add_program(parser)
     source = parser.add_mutually_exclusive_group(required=True)
@@ -46,7 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--task", metavar="T", help="task of the instance (default: the program's task)")
     parser.add_argument("--seed", type=natural, metavar="S", help="seed of the instance (default: 0)")
     parser.add_argument("--memory-size", type=positive, metavar="M", help="pad the memory with zeros to M cells")
-    parser.add_argument("--max-steps", type=natural, metavar="N", help="default: until it halts, at most 64 M + 1024")
+    parser.add_argument(
+        "--max-steps", type=natural, metavar="N", help="default: T(n) on an instance, 64 M + 1024 on a memory"
+    )
     parser.add_argument(
         "--engine",
         choices=ENGINES,
@@ -63,12 +68,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     program = program_of(arguments)
-    instance = _instance(arguments, program)
+    task = _task(arguments, program)
+    instance = None if task is None else _instance(arguments, task)
     limit = arguments.max_steps
-    if instance is None:
+    if task is None:
         require_limit(program, limit)
-    elif program.needs_limit and program.limit is not None and limit is None:
-        limit = program.limit(arguments.complexity)
+    elif limit is None:
+        limit = limit_for(program, task)(arguments.complexity)
     memory = read_memory(arguments.memory) if instance is None else instance.input
     before = prepare_memory(memory, arguments.memory_size)
     bound = check_max_steps(limit, before.shape[-1])
@@ -82,12 +88,15 @@ def run(arguments: argparse.Namespace) -> int:
         _write(result.memory, arguments.out)
     if arguments.json:
         parts = {name: _plain(getattr(result, name)) for name in ("memory", "registers", "steps", "halted")}
-        print_json(parts if right is None else {**parts, "right": right})
+        print_json(parts if instance is None else {**parts, "right": right, "cells": instance.cells})
     else:
-        _show(program, before, result, arguments.full)
-        if instance is not None:
+        _show(program, before, result, instance, arguments.full)
+        if task is not None and instance is not None:
             cells = f"{len(instance.cells):,} output cell{'' if len(instance.cells) == 1 else 's'}"
-            print(f"{'right' if right else 'WRONG'}: {cells}, {seconds:.3f} s with checking and compiling")
+            stopped = (
+                "" if result.halted or arguments.max_steps is not None else f" at T(n) = {limit_for(program, task)}"
+            )
+            print(f"{'right' if right else 'WRONG'}{stopped}: {cells}, {seconds:.3f} s with checking and compiling")
         if arguments.out is not None:
             print(f"memory written to {arguments.out}")
     if right is False:
@@ -95,20 +104,27 @@ def run(arguments: argparse.Namespace) -> int:
     running = int(np.size(result.halted) - np.sum(result.halted))
     if not running or limit is not None:
         return 0
+    if program.right_under_every_limit:
+        if not arguments.json:
+            print(f"{program.name} does not always halt; its card says that it is right under every limit from T(n) up")
+        return 0
     sys.stdout.flush()
     who = program.name if before.ndim == 1 else f"{program.name}, on {running} of {len(before)} memories,"
     known = "" if program.limit is None else f"; it should finish after {limit_in_words(program)} steps"
     raise NramError(f"{who} did not halt within {bound} steps, which is 64 M + 1024: give --max-steps{known}")
 
 
-def _instance(arguments, program: Program) -> Instance | None:
-    """The sampled instance, if one is asked for."""
+def _task(arguments, program: Program) -> Task | None:
+    """The task of the sampled instance, if one is asked for."""
     if arguments.complexity is None:
         given = [f"--{name}" for name in ("task", "seed") if getattr(arguments, name) is not None]
         if given:
             raise UsageError(f"{given[0]} is for a sampled instance: give --complexity instead of --memory")
         return None
-    task = task_of(program, arguments.task)
+    return task_of(program, arguments.task)
+
+
+def _instance(arguments, task: Task) -> Instance:
     size, arguments.memory_size = arguments.memory_size, None  # the instance is sampled in that size
     return task.sample(arguments.complexity, 1, arguments.seed or 0, size)[0]
 
@@ -145,15 +161,16 @@ def _write(memory: np.ndarray, path: Path) -> None:
 # ---- text
 
 
-def _show(program: Program, before: np.ndarray, result: Result, full: bool) -> None:
+def _show(program: Program, before: np.ndarray, result: Result, instance: Instance | None, full: bool) -> None:
     if before.ndim == 1:
-        _show_one(program, program.name, before, result, full)
+        cells = _output_cells(program, before) if instance is None else instance.cells
+        _show_one(program, program.name, before, result, cells, full)
         return
     count = len(before)
     shown = count if full or count <= MANY_MEMORIES else MANY_MEMORIES
     for i in range(shown):
         one = Result(result.memory[i], result.registers[i].tolist(), result.steps[i], result.halted[i])
-        _show_one(program, f"{program.name}, memory {i + 1} of {count}", before[i], one, full)
+        _show_one(program, f"{program.name}, memory {i + 1} of {count}", before[i], one, (), full)
         print()
     if shown < count:
         print(f"... and {count - shown} more memories (--full shows all)")
@@ -161,20 +178,43 @@ def _show(program: Program, before: np.ndarray, result: Result, full: bool) -> N
     print(f"{halted} of {count} halted, after at most {int(result.steps.max(initial=0))} steps")
 
 
-def _show_one(program: Program, title: str, before: np.ndarray, result: Result, full: bool) -> None:
+def _output_cells(program: Program, memory: np.ndarray) -> list[int]:
+    """The output cells of the program's task, if it is one of nram's and the memory has its layout.
+
+    The oracle of a user-defined task is not asked: on other memories it may never return.
+    """
+    if program.task not in BUILT_IN:
+        return []
+    try:
+        return TASKS[program.task].oracle(memory.tolist())[1]
+    except (IndexError, ValueError):
+        return []
+
+
+def _show_one(
+    program: Program, title: str, before: np.ndarray, result: Result, cells: Sequence[int], full: bool
+) -> None:
     ending = "halted after" if result.halted else "did not halt within"
     print(f"{title}: {ending} {result.steps} step{'' if result.steps == 1 else 's'}")
     after = result.memory
     changed = int((before != after).sum())
     marks = f"{changed} changed, in brackets" if changed else "none changed"
-    print(f"memory, {len(after)} cells, {marks}:")
-    _show_cells(before, after, full or len(after) <= MANY_CELLS)
+    full = full or len(after) <= MANY_CELLS
+    asked = ""
+    if cells:
+        asked = (
+            "; ^ marks the output cells"
+            if full
+            else f"; {len(cells):,} output cells, from {min(cells)} to {max(cells)}"
+        )
+    print(f"memory, {len(after)} cells, {marks}{asked}:")
+    _show_cells(before, after, set(cells) if full else set(), full)
     words = ", ".join(f"{name} = {value}" for name, value in zip(program.registers, result.registers, strict=True))
     print(textwrap.fill(f"registers: {words}", 100, subsequent_indent="  "))
 
 
-def _show_cells(before: np.ndarray, after: np.ndarray, full: bool) -> None:
-    """Print rows of cells, each with the address of its first cell."""
+def _show_cells(before: np.ndarray, after: np.ndarray, asked: set[int], full: bool) -> None:
+    """Print rows of cells, each with the address of its first cell, and marks below the cells that are asked for."""
     width = len(str(int(after.max())))
     address = len(str(len(after) - 1))
     columns = next((columns for columns in (20, 10) if address + 4 + columns * (width + 2) <= 100), 5)
@@ -191,5 +231,7 @@ def _show_cells(before: np.ndarray, after: np.ndarray, full: bool) -> None:
         cells = range(row * columns, min((row + 1) * columns, len(after)))
         words = [f"[{after[c]:{width}}]" if after[c] != before[c] else f" {after[c]:{width}} " for c in cells]
         print(f"  {row * columns:{address}}: {''.join(words)}".rstrip())
+        if not asked.isdisjoint(cells):
+            print((" " * (address + 4) + "".join(f" {('^' if c in asked else ' ') * width} " for c in cells)).rstrip())
     if len(rows) < count:
         print(f"  {len(rows)} of {count} rows (--full shows all, --out writes the cells to a file)")

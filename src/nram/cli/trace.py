@@ -21,7 +21,7 @@ from nram.messages import command
 from nram.pictures.trace_html import trace_to_html
 from nram.pictures.trace_records import PICTURE_SUFFIXES, Trace
 from nram.pictures.traces import record_trace, trace_to_json, trace_to_latex, trace_to_text
-from nram.programs.library import find_entry, task_of, zoo_weights
+from nram.programs.library import find_entry, limit_for, task_of, zoo_weights
 from nram.programs.memory import prepare_memory
 from nram.runtime import prepare_devices
 from nram.training.run_folder import load_weights, read_config
@@ -126,10 +126,9 @@ def _record(arguments, program: Program) -> Trace:
         return record_trace(program, read_memory(arguments.memory), arguments.max_steps, arguments.memory_size)
     if program.task is None and arguments.task is None:
         raise UsageError(f"{program.name} has no task, so no instance can be sampled: give --memory or --task")
-    complexity, instance = _sample(arguments, task_of(program, arguments.task))
-    limit = arguments.max_steps
-    if limit is None and program.limit is not None:
-        limit = program.limit(complexity)
+    task = task_of(program, arguments.task)
+    complexity, instance = _sample(arguments, task)
+    limit = limit_for(program, task)(complexity) if arguments.max_steps is None else arguments.max_steps
     return record_trace(program, instance.input, limit, instance=instance)
 
 

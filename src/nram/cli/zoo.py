@@ -32,13 +32,17 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json([_card(entry) for entry in entries])
         return 0
-    rows = [["program", "task", "rows", "operations", "T(n)", "right", "proven", "run on all inputs", "tested"]]
+    rows = [["program", "rows", "ops", "T(n)", "right at", "then", "proven", "run", "tested"]]
     for entry in entries:
         program = entry.program
         size = [str(program.rows), str(program.operations), str(program.limit or "-")]
-        rows.append([entry.title, program.task or "-", *size, _strength(program), *_reach(program)])
+        rows.append([entry.title, *size, _strength(program), _ending(program), *_reach(program)])
     print(table(rows))
-    print("\nproven: for all values at once; run on all inputs: in the smallest memories. 'nram show NAME' tells more.")
+    print("\nright at: every step limit from T(n) up, or T(n) alone")
+    print("then:     it halts by itself, idles without harm, or must be stopped")
+    print("proven:   the largest n with a proof for all values at once")
+    print("run:      the largest n of which all inputs were run, in the smallest memories")
+    print("tested:   the largest n of random inputs")
     print("'nram zoo NAME' shows a card, 'nram run NAME --memory \"...\"' runs a program.")
     return 0
 
@@ -46,16 +50,20 @@ def run(arguments: argparse.Namespace) -> int:
 def _strength(program: Program) -> str:
     if not program.verified:
         return "not verified"
-    return "at T(n)" if program.needs_limit else "under every limit"
+    return "T(n)" if program.needs_limit else "every limit"
+
+
+def _ending(program: Program) -> str:
+    """Whether it halts by itself; one that does not, and is right all the same, idles when it is done."""
+    if program.halts is None:
+        return "-"
+    return "halts" if program.halts else "idles" if program.right_under_every_limit else "must be stopped"
 
 
 def _reach(program: Program) -> list[str]:
     """The largest n of each method."""
-    words = []
-    for method, form in (("symbolic", "n <= {}"), ("exhaustive", "n <= {}"), ("random", "n = {}")):
-        largest = max((e.complexity[1] for e in program.verified if e.method == method), default=None)
-        words.append("-" if largest is None else form.format(largest))
-    return words
+    methods = ("symbolic", "exhaustive", "random")
+    return [str(max((e.complexity[1] for e in program.verified if e.method == one), default="-")) for one in methods]
 
 
 def _card(entry: ZooEntry) -> dict:

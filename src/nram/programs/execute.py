@@ -11,6 +11,7 @@ from nram.errors import UsageError, shown
 from nram.programs.interpret import interpret
 from nram.programs.ir import Program
 from nram.programs.memory import default_max_steps, prepare_memory
+from nram.tasks.base import Instance
 
 ENGINES = ("auto", "native", "python")
 
@@ -29,7 +30,12 @@ class Result:
 def execute(
     program: Program, memory: Any, max_steps: int | None = None, memory_size: int | None = None, engine: str = "auto"
 ) -> Result:
-    """Run a program on one memory or a batch. `engine` is one of ENGINES; 'python' is the reference interpreter."""
+    """Run a program on one memory, a batch or an instance: the work of `Program.run`.
+
+    `engine` is one of ENGINES; 'python' is the reference interpreter.
+    """
+    if isinstance(memory, Instance):
+        memory, max_steps = memory.input, memory.steps if max_steps is None else max_steps
     engine = engine_for(program, engine)
     cells = prepare_memory(memory, memory_size)
     limit = check_max_steps(max_steps, cells.shape[-1])

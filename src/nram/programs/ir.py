@@ -207,12 +207,26 @@ class Program:
         """Whether any row can change the memory."""
         return any(module.memory == "writes" for module in self.modules)
 
-    def run(self, memory: Any, max_steps: int | None = None, memory_size: int | None = None) -> Result:
-        """Run on one memory, or on a batch of them (a list of lists, or an array of two axes).
+    @property
+    def right_under_every_limit(self) -> bool:
+        """Whether its card says so. Then it does not matter when it is stopped after T(n), or that it never halts."""
+        return not self.needs_limit and any(evidence.limits != ("T",) for evidence in self.verified)
 
-        The program runs until it halts, at most `max_steps` steps (default: 64 M + 1024). If the program needs its
-        limit (`needs_limit`), give T(n) as `max_steps`; otherwise it may undo its work. `memory_size` pads the
-        memory with zeros. The given memory is not changed. If it is an array, the result's memory is one too.
+    @property
+    def halts(self) -> bool | None:
+        """Whether its card says that every run halts by itself. None: no runs were verified."""
+        # A loop over the whole memory halts, but a proof for every M at once cannot say so: its limits depend on n.
+        runs = [evidence.halts for evidence in self.verified if evidence.extra_memory is not None]
+        return all(runs) if runs else None
+
+    def run(self, memory: Any, max_steps: int | None = None, memory_size: int | None = None) -> Result:
+        """Run on one memory, on a batch of them (a list of lists, or an array of two axes), or on an `Instance`.
+
+        The program runs until it halts, at most `max_steps` steps. The default is T(n) on an instance of a task, and
+        64 M + 1024 on a memory. A program that idles is stopped there with `halted` false; its result is right if
+        `right_under_every_limit`. If the program needs its limit (`needs_limit`), give T(n) as `max_steps`; otherwise
+        it may undo its work. `memory_size` pads the memory with zeros. The given memory is not changed. If it is an
+        array, the result's memory is one too.
         """
         from nram.programs.execute import execute
 

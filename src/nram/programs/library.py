@@ -10,6 +10,7 @@ from pathlib import Path
 
 from nram.errors import UsageError
 from nram.extensions import get_task, known_task, task_names
+from nram.limits import StepLimit
 from nram.messages import command
 from nram.programs.files import read_program
 from nram.programs.ir import ORIGINS, Origin, Program
@@ -105,3 +106,10 @@ def task_of(program: Program, named: str | None = None) -> Task:
             "name its file (--task path/to/task.py), or install its package"
         )
     return known_task(program.task)
+
+
+def limit_for(program: Program, task: Task) -> StepLimit:
+    """T(n) of a program on a task: the program's, if it has one and is for this task; otherwise the task's."""
+    if program.limit is not None and program.task in (None, task.name):
+        return program.limit
+    return task.step_limit

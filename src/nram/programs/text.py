@@ -11,10 +11,11 @@
         WRITE(r1, o2)
         r1, r2 := o2, r1
         halt
-    otherwise:
+    else:
         r2 := 1
 
-Rows are tried from the top; the first whose conditions hold is carried out. Operations see the registers as they
+Rows are tried from the top; the first whose conditions hold is carried out. So every row after the first begins with
+'else'. Files of nram 0.2 leave this word out, and say 'otherwise:' for 'else:'; they mean the same. Operations see the registers as they
 were when the step began. `:=` then sets all registers at once; those that it does not name keep their values.
 `next 2` goes on in state 2; without it the program stays in its state. Outputs may have any names; they are printed
 as o1, o2, ... in order. Below the header a '#' begins a comment.
@@ -60,15 +61,20 @@ def table_to_text(program: Program) -> str:
     for state, rows in enumerate(program.states):
         if len(program.states) > 1:
             lines += [""] * (state > 0) + [f"state {state}:"]
-        for row in rows:
-            lines += row_to_text(program, row, state, len(rows) == 1)
+        for index in range(len(rows)):
+            lines += row_to_text(program, state, index)
     return "\n".join(lines) + "\n"
 
 
-def row_to_text(program: Program, row: Row, state: int, alone: bool = False) -> list[str]:
-    """The lines of one row. `alone`: it is the only row of its state."""
-    conditions = ir.describe(program.registers, row.when)
-    lines = [f"when {conditions}:" if conditions else "always:" if alone else "otherwise:"]
+def row_to_text(program: Program, state: int, index: int) -> list[str]:
+    """The lines of one row: when it applies, and what it does."""
+    rows = program.states[state]
+    return [f"{ir.condition_in_words(program.registers, rows, index)}:", *row_body(program, rows[index], state)]
+
+
+def row_body(program: Program, row: Row, state: int) -> list[str]:
+    """What a row of this state does."""
+    lines = []
     used = {argument for operation in row.operations for argument in operation.arguments} | set(row.registers)
     for index, operation in enumerate(row.operations):
         named = Output(index) in used or MODULES[operation.module].memory != "writes"
@@ -235,12 +241,12 @@ class _Parser(Reader):
     def _body(self, line: str) -> None:
         if found := re.fullmatch(r"state ([0-9]{1,9}):", line):
             self._state(int(found[1]))
-        elif line in ("always:", "otherwise:"):
-            self._open_row((None,) * len(self.registers))
-        elif found := re.fullmatch(r"when (.*):", line):
-            self._open_row(self._conditions(found[1]))
+        elif line in ("always:", "otherwise:", "else:"):
+            self._open_row((None,) * len(self.registers), line.startswith("else"))
+        elif found := re.fullmatch(r"(else )?when (.*):", line):
+            self._open_row(self._conditions(found[2]), found[1] is not None)
         elif self.row is None:
-            beginnings = "'when ...:', 'always:' or 'otherwise:'"
+            beginnings = "'when ...:', 'else when ...:', 'else:' or 'always:'"
             self._wrong_line(f"'{line:.60}' stands outside of a row: rows begin with {beginnings}")
         elif line == "halt":
             if self.row.halt:
@@ -257,7 +263,7 @@ class _Parser(Reader):
         else:
             self._wrong_line(
                 f"'{line:.60}' is not one of: 'name = MODULE(a, b)', 'r1, r2 := a, b', 'halt', 'next 1', "
-                "'when r1 = 0, r2 > 0:', 'otherwise:', 'state 1:'"
+                "'when r1 = 0, r2 > 0:', 'else when r1 = 0:', 'else:', 'state 1:'"
             )
 
     def _state(self, state: int) -> None:
@@ -266,9 +272,13 @@ class _Parser(Reader):
             self._wrong_line(f"state {state} stands where state {len(self.states)} should: number them from 0")
         self.states.append([])
 
-    def _open_row(self, when: Conditions) -> None:
+    def _open_row(self, when: Conditions, follows: bool) -> None:
         if not self.states:
             self.states.append([])
+        if follows and not self.states[-1]:
+            self._wrong_line(
+                "the first row of a state has nothing to be 'else' to: begin with 'when ...:' or 'always:'"
+            )
         self.rows += 1
         if self.rows > ir.MAX_ROWS:
             self._give_up(f"it has more than {ir.MAX_ROWS} rows")

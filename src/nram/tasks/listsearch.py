@@ -23,9 +23,11 @@ def sample_input(rng: Random, n: int, memory_size: int) -> list[int]:
 
 def oracle(memory: Sequence[int]) -> tuple[list[int], list[int]]:
     node, wanted = memory[:2]
-    while memory[node + 1] != wanted:
+    for _ in memory:  # a list has fewer nodes than the memory has cells
+        if memory[node + 1] == wanted:
+            return [*memory[:2], node, *memory[3:]], [2]
         node = memory[node]
-    return [*memory[:2], node, *memory[3:]], [2]
+    raise ValueError("v is not on the list")
 
 
 def sample_traced(key: jax.Array, n: Any, memory_size: int) -> TracedInstance:

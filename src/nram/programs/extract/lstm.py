@@ -39,7 +39,7 @@ from nram.programs.extract.table import register_names
 from nram.programs.interpret import Step, trace
 from nram.programs.ir import MAX_STATES, Program, describe
 from nram.programs.simplify.circuit import normal_form
-from nram.programs.text import row_to_text
+from nram.programs.text import row_body, row_to_text
 from nram.tasks.base import Instance, Task
 
 FAR = 50  # the largest complexity of the comparison
@@ -230,12 +230,12 @@ class _Work:
             f"  the smallest instance on which the last program differed: n = {run.complexity}, "
             f"memory {' '.join(map(str, run.start))}",
             f"  at step {step + 1} the LSTM saw {describe(program.registers, zero)} and chose:",
-            *[f"    {line}" for line in row_to_text(program, machine, 0)[1:]],
+            *[f"    {line}" for line in row_body(program, machine, 0)],
         ]
         for event in trace(program, run.start, step + 1):
             if isinstance(event, Step) and event.number == step + 1:
                 state = event.state
-                words = row_to_text(program, program.states[state][event.row], state)
+                words = row_to_text(program, state, event.row)
                 return [*lines, f"  and the program, in state {state}:", *[f"    {line}" for line in words]]
         return [*lines, "  and the program had halted"]
 

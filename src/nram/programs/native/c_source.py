@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from nram.errors import UsageError
 from nram.modules import MODULES
-from nram.programs.ir import Program, Register, Row, Value, describe
+from nram.programs.ir import Program, Register, Row, Value, condition_in_words
 from nram.programs.memory import LARGEST_SIZE, LEAST_SIZE
 from nram.programs.text import operation_to_text
 
@@ -248,10 +248,10 @@ class _Writer:
         lines = [f"state_{state}:"] if state in self.entered else []
         lines += ["    if (left == 0)", "        goto end;", "    left--;"]
         rows = _rows_in_use(self.program.states[state])
-        for count, row in enumerate(rows, 1):
-            last = count == len(rows)  # some row always applies
-            words = describe(self.program.registers, row.when) or ("always" if len(rows) == 1 else "otherwise")
-            comment = f"/* state {state}, row {count}: {_in_comment(words)} */"
+        for index, row in enumerate(rows):
+            last = index == len(rows) - 1  # some row always applies
+            words = condition_in_words(self.program.registers, rows, index)
+            comment = f"/* state {state}, row {index + 1}: {_in_comment(words)} */"
             lines += [f"    {'{' if last else f'if ({self._condition(row)}) {{'}  {comment}"]
             lines += [f"        {line}" for line in self._row(row)]
             lines += ["    }"]

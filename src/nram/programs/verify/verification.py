@@ -10,6 +10,7 @@ from nram.errors import UsageError
 from nram.limits import StepLimit
 from nram.programs.execute import engine_for
 from nram.programs.ir import Program
+from nram.programs.library import limit_for
 from nram.tasks.base import Task
 
 MOST_STEPS_PER_ITEM, MOST_STEPS = 10_000, 1_000_000
@@ -31,10 +32,7 @@ class Verification:
 
 
 def verification(program: Program, task: Task, engine: str = "auto", progress: Progress | None = None) -> Verification:
-    """T(n) is the program's, if it has one and is for this task; otherwise the task's."""
-    limit = task.step_limit
-    if program.limit is not None and program.task in (None, task.name):
-        limit = program.limit
+    limit = limit_for(program, task)
     if limit.per_item > MOST_STEPS_PER_ITEM or limit.constant > MOST_STEPS:
         raise UsageError(
             f"T(n) = {limit.per_item}n+{limit.constant} is too long to be verified: give the program a limit of at "
