@@ -93,10 +93,9 @@ def run(arguments: argparse.Namespace) -> int:
         _show(program, before, result, instance, arguments.full)
         if task is not None and instance is not None:
             cells = f"{len(instance.cells):,} output cell{'' if len(instance.cells) == 1 else 's'}"
-            stopped = (
-                "" if result.halted or arguments.max_steps is not None else f" at T(n) = {limit_for(program, task)}"
-            )
-            print(f"{'right' if right else 'WRONG'}{stopped}: {cells}, {seconds:.3f} s with checking and compiling")
+            at_limit = not result.halted and arguments.max_steps is None
+            verdict = ("right" if right else "WRONG") + (f" at T(n) = {limit_for(program, task)}" if at_limit else "")
+            print(f"{verdict}: {cells}, {seconds:.3f} s with checking and compiling")
         if arguments.out is not None:
             print(f"memory written to {arguments.out}")
     if right is False:

@@ -15,8 +15,9 @@
         r2 := 1
 
 Rows are tried from the top; the first whose conditions hold is carried out. So every row after the first begins with
-'else'. Files of nram 0.2 leave this word out, and say 'otherwise:' for 'else:'; they mean the same. Operations see the registers as they
-were when the step began. `:=` then sets all registers at once; those that it does not name keep their values.
+'else'. Files of nram 0.2 leave this word out, and say 'otherwise:' for 'else:'; they mean the same. Operations see
+the registers as they were when the step began. `:=` then sets all registers at once; those that it does not name keep
+their values.
 `next 2` goes on in state 2; without it the program stays in its state. Outputs may have any names; they are printed
 as o1, o2, ... in order. Below the header a '#' begins a comment.
 """
