@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -19,8 +21,10 @@ import pytest
 import nram
 from nram.limits import wrong_cells
 from nram.programs.ir import Operation, Output, Program, Register, Row
+from nram.training.run_folder import RunFolder
+from nram.training.settings import load_config
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[1] / "src/nram/examples"
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -138,7 +142,7 @@ def test_modules_that_are_constants_alone_are_refused():
 
 
 def test_pairs_become_a_program_a_report_and_a_file(tmp_path: Path):
-    pairs = [([x, *[0] * room], [2 * x, *[0] * room]) for room in range(4, 10) for x in range(1, room // 2 + 1)]
+    pairs = DOUBLED
     learned = nram.learn(pairs, tmp_path / "out", budget=60, workers=1)
     assert learned.found and learned.program is not None
     assert learned.program.run([30, *[0] * 70]).memory[0] == 60
@@ -204,22 +208,22 @@ def test_a_run_is_trained_extracted_and_found_finished(tmp_path: Path):
         nram.train("access", tmp_path / "run", seed=3, settings=SMALL)
 
 
-def test_going_on_elsewhere_warns_and_extraction_leaves_jax_as_it_was(tmp_path: Path):
+def test_going_on_elsewhere_warns_and_nothing_changes_the_default_device_of_jax(tmp_path: Path):
+    own = jax.devices("cpu")[1]
     small = {**SMALL, "hidden": np.int64(4)}
-    run = nram.train("access", tmp_path / "run", settings=small, device="cpu")
+    with jax.default_device(own):
+        run = nram.train("access", tmp_path / "run", settings=small, device="cpu")
+        assert jax.numpy.zeros(1).devices() == {own}
+    assert jax.config.values["jax_default_device"] is None
     record = json.loads((run.path / "run.json").read_text())
     (run.path / "run.json").write_text(json.dumps({**record, "device": "an abacus"}))
     (run.path / "result.json").unlink()
     with pytest.warns(UserWarning, match="device was an abacus, is .*may differ"):
         again = nram.train("access", run.path, seed=0, device="cpu", resume=True)
     assert again.perfect == run.perfect
-    own = jax.devices("cpu")[1]
-    jax.config.update("jax_default_device", own)
-    try:
+    with jax.default_device(own):
         nram.extract(run)
         assert jax.numpy.zeros(1).devices() == {own}
-    finally:
-        jax.config.update("jax_default_device", None)
 
 
 def test_a_setting_that_is_no_setting_is_refused_by_its_key(tmp_path: Path):
@@ -278,6 +282,16 @@ def test_a_trace_tells_what_is_wrong_and_what_is_left_out():
         nram.trace(program, instance, memory_size=300)
 
 
+def test_a_trace_of_an_instance_ends_at_the_limit_of_the_instance(found):
+    (instance,) = nram.get_task("access").sample(4, 1, seed=1, memory_size=9)
+    idle = nram.trace(ENDLESS, instance)
+    assert len(idle.steps) == instance.steps and not idle.ending.halted
+    assert len(nram.trace(found, instance).steps) < instance.steps  # it halts before
+    assert "right: " in str(nram.trace(found, instance))
+    assert "WRONG in 1 of 1" in str(nram.trace(found, replace(instance, steps=1)))
+    assert len(nram.trace(ENDLESS, instance, max_steps=20).steps) == 20
+
+
 def test_no_name_breaks_a_picture(found):
     hostile = replace(found, name="</title><script>alert(1)</script> & more")
     for picture in (hostile._repr_svg_(), nram.trace(hostile, [1, 2, 2])._repr_svg_()):
@@ -307,3 +321,44 @@ def test_the_native_call_agrees_with_the_oracle(found):
     for n in (1, 7, 1000):
         (instance,) = task.sample(n, 1, seed=rng.randrange(1000))
         assert found.run(instance.input).memory[0] == instance.output[0]
+
+
+# ---- messages
+
+PROGRAM = nram.load_program("copy@searched")
+ENDLESS = Program(("r1",), ((Row((None,), (), (Register(0),)),),))
+DOUBLED = [([x, *[0] * room], [2 * x, *[0] * room]) for room in range(4, 10) for x in range(1, room // 2 + 1)]
+MISTAKES: dict[str, Callable[[Path], Any]] = {
+    "a run that exists": lambda folder: nram.train("access", folder, seed=1),
+    "a folder below a file": lambda folder: nram.train("access", folder / "run.json" / "new"),
+    "a run without members": lambda folder: nram.extract(folder),
+    "a run as a program": lambda folder: nram.load_program(folder),
+    "a setting that does not exist": lambda folder: nram.train("access", settings={"heads": 3}),
+    "results that exist": lambda folder: nram.learn(DOUBLED, folder / "learned"),
+    "a memory too small": lambda folder: PROGRAM.run([1]),
+    "values too large": lambda folder: PROGRAM.run([1, 2, 9]),
+    "a trace without end": lambda folder: nram.trace(ENDLESS, [0, 0, 0], 10**9),
+    "a program without a task": lambda folder: nram.verify(replace(PROGRAM, task=None)),
+    "a program of an unknown task": lambda folder: nram.verify(replace(PROGRAM, task="unheard-of")),
+    "an unknown suffix": lambda folder: nram.compile_program(PROGRAM, folder / "copy.xyz"),
+}
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory) -> Path:
+    """A folder with a run that has only begun, and with a report of something learned."""
+    folder = tmp_path_factory.mktemp("begun")
+    (folder / "learned").mkdir()
+    (folder / "learned" / "report.json").write_text("{}")
+    RunFolder.create(folder / "run", load_config("access", seed=0), [], "a device")
+    for file in (folder / "run").iterdir():
+        file.rename(folder / file.name)
+    return folder
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_messages_in_python_name_arguments_and_not_options(mistake, begun):
+    with pytest.raises(nram.NramError) as refusal:
+        MISTAKES[mistake](begun)
+    outside_commands = re.sub(r"'nram [^']*'", "", str(refusal.value))
+    assert not re.search(r"--\w", outside_commands), str(refusal.value)

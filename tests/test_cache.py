@@ -260,8 +260,8 @@ def test_a_planted_pickle_is_not_read(home, tmp_path):
 
 def test_numba_uses_its_own_cache_for_no_function_of_the_search():
     functions = [value for value in vars(kernel).values() if hasattr(value, "py_func")]
-    assert kernel.run_chain in functions
-    assert all(function._cache.cache_path is None and hasattr(function._cache, "sources") for function in functions)
+    assert hasattr(kernel._anneal._cache, "sources")
+    assert len(functions) > 20 and all(function._cache.cache_path is None for function in functions)
 
 
 def test_numba_keeps_code_where_the_user_says(home, tmp_path, monkeypatch):

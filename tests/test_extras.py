@@ -15,7 +15,7 @@ from nram.extras import LIBRARIES
 
 ROOT = Path(__file__).parents[1]
 RUN = ROOT / "tests/compatibility/0.1/finished"
-EXAMPLES = ROOT / "examples/files/array_length.jsonl"
+EXAMPLES = ROOT / "src/nram/examples/files/array_length.jsonl"
 OPTIONAL = [module for modules in LIBRARIES.values() for module in modules]
 TRAIN, VERIFY, PLOTS = (f"pip install 'nram[{extra}]'" for extra in LIBRARIES)
 
@@ -59,6 +59,7 @@ CASES = {
     "draw copy --out copy.pdf": (1, PLOTS),
     "compile copy --emit object": (0, ""),
     "zoo": (0, "merge"),
+    "examples copy": (0, "examples/files/sum.jsonl"),
     "reproduce access --out paper": (1, TRAIN),
     "bench step": (1, TRAIN),
     "bench scaling": (1, TRAIN),

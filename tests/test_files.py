@@ -109,7 +109,7 @@ def test_names_of_255_bytes_work(tmp_path, name):
     assert (tmp_path / name).read_bytes() == b"x"
     with pytest.raises(NramError, match="cannot write .*: File name too long"):
         write_atomically(tmp_path / f"{name}nn", b"x")
-    with pytest.raises(UsageError, match="File name too long; choose another --out"):
+    with pytest.raises(UsageError, match="File name too long; choose another 'out'"):
         check_destination(tmp_path / f"{name}nn")
 
 
@@ -177,9 +177,9 @@ def test_a_device_is_not_replaced():
 def test_a_destination_is_refused_before_the_work(tmp_path):
     (tmp_path / "file").touch()
     wrong = {
-        tmp_path / "missing" / "a": f"there is no folder {tmp_path}/missing; make it, or choose another --out",
-        tmp_path / "file" / "a": f"cannot write {tmp_path}/file/a: Not a directory; choose another --out",
-        tmp_path: f"--out {tmp_path} is a folder: name a file in it",
+        tmp_path / "missing" / "a": f"there is no folder {tmp_path}/missing; make it, or choose another 'out'",
+        tmp_path / "file" / "a": f"cannot write {tmp_path}/file/a: Not a directory; choose another 'out'",
+        tmp_path: f"'out' {tmp_path} is a folder: name a file in it",
     }
     for path, message in wrong.items():
         with pytest.raises(UsageError, match=message):
@@ -198,7 +198,7 @@ def test_a_full_disk_is_noticed_before_the_work(tmp_path):
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\ncheck_destination(Path(sys.argv[1]))\n"
     )
     failed = subprocess.run([sys.executable, "-c", program, tmp_path / "a"], capture_output=True, text=True)
-    assert f"UsageError: cannot write {tmp_path / 'a'}: File too large; choose another --out" in failed.stderr
+    assert f"UsageError: cannot write {tmp_path / 'a'}: File too large; choose another 'out'" in failed.stderr
     assert names_in(tmp_path) == set()
 
 

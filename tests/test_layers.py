@@ -30,6 +30,7 @@ LAYERS = {
     "module_tables": "errors lazy",
     "modules": "errors algebra module_tables",
     "tasks": "errors lazy deprecated limits files records",
+    "examples": "modules tasks",
     "extensions": "errors limits module_tables modules tasks",
     # Left of the program: JAX and distributions.
     "machine": "errors kinds module_tables modules",
@@ -118,7 +119,7 @@ HEAVY = {
     "optax": "training",
     "llvmlite": "llvm machine.kernels programs.native search bench",
     "numba": "search",
-    "z3": "programs.verify",
+    "z3": "examples programs.verify",
     "matplotlib": "pictures pictures.soft_traces reproduction bench",
     "rich": "cli",
 }

@@ -93,7 +93,7 @@ def source_files(*folders: str) -> set[str]:
 def test_the_sdist_holds_all_that_the_tests_need(distributions: tuple[Path, Path]):
     with tarfile.open(distributions[0]) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    assert source_files("src/nram", "tests", "docs", "examples", "benchmarks", ".github") <= names
+    assert source_files("src/nram", "tests", "docs", "benchmarks", ".github") <= names
     assert {"Makefile", "pyproject.toml", "mkdocs.yml", ".ci/run", "CONTRIBUTING.md", "CHANGELOG.md"} <= names
 
 

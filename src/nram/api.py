@@ -263,15 +263,14 @@ def trace(
 ) -> Trace:
     """Run a program step by step on a memory, or on an instance of a task, and keep what happened.
 
-    The trace prints as a table and is a picture in a notebook. On an instance it also says whether the end is right.
+    The trace prints as a table and is a picture in a notebook. An instance has a step limit: the program is stopped
+    there unless it halts before, or at `max_steps` if that is given. The trace says whether the end is right.
     """
     if not isinstance(start, Instance):
         return record_trace(program, start, max_steps, memory_size)
     if memory_size is not None:
         raise UsageError("an instance has its memory: draw it with another memory_size instead")
-    if max_steps is None and program.needs_limit:
-        max_steps = start.steps
-    return record_trace(program, start.input, max_steps, instance=start)
+    return record_trace(program, start.input, start.steps if max_steps is None else max_steps, instance=start)
 
 
 def compile_program(

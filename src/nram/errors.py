@@ -6,7 +6,7 @@ import reprlib
 from collections.abc import Sequence
 from typing import Any
 
-from nram.messages import visible
+from nram.messages import addressed, visible
 
 MOST_CHARACTERS = 8_000  # of a message
 
@@ -18,10 +18,14 @@ class NramError(Exception):
 
     def __str__(self) -> str:
         """The message as a terminal may show it: parts of a hostile file in it cannot control or flood the terminal."""
-        text = super().__str__()
+        text = addressed(super().__str__())
         if len(text) > MOST_CHARACTERS:
             text = f"{text[: MOST_CHARACTERS // 2]} ... {text[-MOST_CHARACTERS // 4 :]}"
         return visible(text)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Errors cross processes whole, whatever their constructors take."""
+        return _restored, (type(self), self.args, self.__dict__)
 
 
 class NotSaved(NramError):
@@ -52,6 +56,13 @@ class UntrustedFile(UsageError):
         self.reason = f"{where} names the Python {which} {paths}, and you have not: {were} not executed"
         loads = " and ".join(f"nram.get_{what}({path!r})" for what, path in self.files)
         super().__init__(f"{self.reason}. If you trust this code, call {loads} first, or pass trust=True")
+
+
+def _restored(kind: type[NramError], arguments: tuple[Any, ...], attributes: dict[str, Any]) -> NramError:
+    error = kind.__new__(kind, *arguments)
+    error.args = arguments
+    error.__dict__.update(attributes)
+    return error
 
 
 def shown(value: Any) -> str:

@@ -80,6 +80,16 @@ def check_destination(path: Path, option: str = "--out") -> None:
         raise UsageError(f"{str(path)!r} is not a valid file name") from None
 
 
+def make_folder(path: Path) -> None:
+    """Make the folder that --out names, and those above it, unless it exists."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise UsageError(f"{path} is a file or lies below one: choose another --out") from None
+    except OSError as error:
+        raise UsageError(f"cannot make the folder {path}: {error.strerror}; choose another --out") from None
+
+
 def write_result(path: Path, content: bytes) -> None:
     """Write what took long to make. If that fails, save it elsewhere; the error says where, and shows a text."""
     try:

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import platform
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
@@ -23,13 +24,24 @@ def cpu_cores() -> int:
 
 
 def prepare_devices(device: str = "auto") -> list[Device]:
-    """The devices of this kind. The first becomes JAX's default.
+    """The devices of this kind. The first becomes JAX's default, for a process of the command line.
 
     Call it before JAX computes anything: see `find_devices`.
     """
     devices = find_devices(device)
     jax.config.update("jax_default_device", devices[0])  # for arrays that are placed nowhere else
     return devices
+
+
+@contextlib.contextmanager
+def on_devices(device: str = "auto") -> Iterator[list[Device]]:
+    """The devices of this kind. The first is JAX's default while this lasts, and in this thread alone.
+
+    A process that calls nram keeps its own default.
+    """
+    devices = find_devices(device)
+    with jax.default_device(devices[0]):
+        yield devices
 
 
 def find_devices(device: str = "auto") -> list[Device]:

@@ -14,7 +14,7 @@ import pytest
 from nram.cli.memory_argument import read_memory
 from nram.errors import UsageError
 
-PAPER = Path(__file__).parents[2] / "examples" / "paper"
+PAPER = Path(__file__).parents[2] / "src/nram/examples" / "paper"
 COPY, INCREMENT, REVERSE = PAPER / "copy.nram", PAPER / "increment.nram", PAPER / "reverse.nram"
 MEMORY = "6 2 10 6 8 9 0 0 0 0 0"
 CELLS = [6, 2, 10, 6, 8, 9, 0, 0, 0, 0, 0]

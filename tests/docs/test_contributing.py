@@ -33,7 +33,7 @@ class Copy:
 
     def __init__(self, folder: Path):
         self.folder = folder
-        for name in ("src", "tests", "docs", "examples"):
+        for name in ("src", "tests", "docs"):
             shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
         for name in ("pyproject.toml", "CONTRIBUTING.md", "README.md", "CHANGELOG.md", "mkdocs.yml"):
             shutil.copy(ROOT / name, folder)

@@ -58,9 +58,9 @@ def test_lists_and_tables_are_shown_as_such(site: Path):
 
 
 def test_links_to_files_outside_the_documentation_lead_to_their_pages(site: Path):
-    assert "../repository/examples/modules/halve.py/" in (site / "user-defined" / "index.html").read_text()
-    assert "HALVE" in (site / "repository" / "examples" / "modules" / "halve.py" / "index.html").read_text()
-    assert (site / "repository" / "examples" / "notebook" / "whole_way.ipynb").is_file()
+    assert "../repository/src/nram/examples/modules/halve.py/" in (site / "user-defined" / "index.html").read_text()
+    assert "HALVE" in (site / "repository" / "src/nram/examples" / "modules" / "halve.py" / "index.html").read_text()
+    assert (site / "repository" / "src/nram/examples" / "notebook" / "whole_way.ipynb").is_file()
     assert '"../../guide/"' in (site / "repository" / "CONTRIBUTING" / "index.html").read_text()
 
 
@@ -70,7 +70,9 @@ def test_a_link_that_leads_nowhere_stops_the_build(tmp_path: Path):
     shutil.copy(ROOT / "mkdocs.yml", root)
     for name in ("CONTRIBUTING.md", "CHANGELOG.md"):
         (root / name).write_text("# Nothing\n")
-    (root / "docs" / "search.md").write_text("[1](no-page.md) [2](../examples/no-file.py) [3](guide.md#no-heading)\n")
+    (root / "docs" / "search.md").write_text(
+        "[1](no-page.md) [2](../src/nram/examples/no-file.py) [3](guide.md#no-heading)\n"
+    )
     built = build(root, tmp_path / "site")
     assert built.returncode != 0
     for gone in ("no-page.md", "no-file.py", "no-heading"):

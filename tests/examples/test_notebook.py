@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-FOLDER = Path(__file__).parents[2] / "examples" / "notebook"
+FOLDER = Path(__file__).parents[2] / "src/nram/examples" / "notebook"
 NOTEBOOK = FOLDER / "whole_way.ipynb"
 
 

@@ -17,7 +17,7 @@ from nram.pictures.circuits import program_svg
 from nram.programs.text import table_to_text
 
 ROOT = Path(__file__).parents[2]
-EXAMPLES, PAGES = ROOT / "examples", ROOT / "docs" / "examples"
+EXAMPLES, PAGES = ROOT / "src/nram/examples", ROOT / "docs" / "examples"
 TASKS = {
     "maximum": EXAMPLES / "tasks" / "maximum.py",
     "sum": EXAMPLES / "tasks" / "sum.py",
@@ -62,7 +62,8 @@ def test_a_program_that_ships_is_right_and_says_what_was_shown_of_it(name):
 
 @pytest.mark.parametrize("name", ["middle", "list_last"])
 def test_the_command_of_a_program_s_card_finds_it_again(name, tmp_path: Path, monkeypatch):
-    monkeypatch.chdir(ROOT)
+    monkeypatch.chdir(tmp_path)
+    assert main(["examples", "copy"]) == 0
     program = load(name)
     _, *words = shlex.split(dict(program.made)["command"])
     out = tmp_path / "found"

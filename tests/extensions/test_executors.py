@@ -31,7 +31,7 @@ from nram.search.look_up import have_tables
 from nram.search.structure import Structure, embed
 from nram.tasks.base import Instance
 
-EXAMPLES = Path(__file__).parents[2] / "examples" / "modules"
+EXAMPLES = Path(__file__).parents[2] / "src/nram/examples" / "modules"
 HALVE = EXAMPLES / "halve.py"
 MIDDLE = EXAMPLES / "middle.py"
 

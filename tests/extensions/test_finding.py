@@ -19,7 +19,7 @@ from nram.programs.ir import ProgramError
 from nram.programs.text import from_text
 from nram.training.settings import config_from_dict, config_to_dict, load_config
 
-EXAMPLES = Path(__file__).parents[2] / "examples" / "modules"
+EXAMPLES = Path(__file__).parents[2] / "src/nram/examples" / "modules"
 HALVE = EXAMPLES / "halve.py"
 MIDDLE = EXAMPLES / "middle.py"
 

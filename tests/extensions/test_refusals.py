@@ -9,7 +9,7 @@ import pytest
 from nram.errors import UsageError
 from nram.extensions import get_module
 
-EXAMPLES = Path(__file__).parents[2] / "examples" / "modules"
+EXAMPLES = Path(__file__).parents[2] / "src/nram/examples" / "modules"
 HALVE = EXAMPLES / "halve.py"
 MIDDLE = EXAMPLES / "middle.py"
 

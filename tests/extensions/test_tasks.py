@@ -23,7 +23,7 @@ from nram.extensions.tasks import REGISTRY
 from nram.programs.library import load_program
 from nram.tasks import BUILT_IN, Task
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "tasks" / "maximum.py"
+EXAMPLE = Path(__file__).parents[2] / "src/nram/examples" / "tasks" / "maximum.py"
 TEXT = EXAMPLE.read_text()
 
 SAMPLER = "    return [0, *values] + [0] * (memory_size - n - 1)\n\n\ndef oracle"

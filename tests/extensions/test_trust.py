@@ -24,7 +24,7 @@ from nram.training.checkpoint import read_description, save_arrays
 from nram.training.run_folder import load_weights, read_config
 from nram.training.settings import load_config
 
-EXAMPLES = Path(__file__).parents[2] / "examples" / "modules"
+EXAMPLES = Path(__file__).parents[2] / "src/nram/examples" / "modules"
 HALVE = EXAMPLES / "halve.py"
 MIDDLE = EXAMPLES / "middle.py"
 SETTINGS = {"registers": 1, "hidden": 4, "batch": 2, "validation": 8, "steps": 2, "population": 1, "max_complexity": 2}

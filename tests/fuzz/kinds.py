@@ -41,6 +41,7 @@ from nram.programs.memory import prepare_memory
 from nram.programs.text import from_text, to_text
 from nram.tasks import TASKS
 from nram.tasks.example_files import read_examples
+from nram.tasks.layout import Layout
 
 Files = dict[str, bytes]
 """An input: contents by file name. A name that ends with a slash is an empty folder."""
@@ -127,9 +128,11 @@ def _written(write: Callable[[Path], None]) -> Files:
 @cache
 def _programs() -> list[Files]:
     programs = [random_program(Random(seed), halting=0.3) for seed in range(12)]
+    layouts = "x ->result values[] 0 M>2sum", "end:a start:out a[] b->c[3] ->out[a]", "x length:a a[] M=64 ->b[2n] 0"
+    programs += [replace(program, layout=Layout.parse(text)) for program, text in zip(programs, layouts, strict=False)]
     programs += [entry.program for entry in zoo_entries()[:6]]
     texts = [{"program.nram": to_text(program).encode()} for program in programs]
-    return texts + [{"program.json": to_json_text(program).encode()} for program in programs[:15]]
+    return texts + [{"program.json": to_json_text(program).encode()} for program in programs[:18]]
 
 
 def _use_program(folder: Path, rng: Random) -> None:

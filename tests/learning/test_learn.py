@@ -153,7 +153,7 @@ def test_csv_and_jsonl_are_learned_to_the_same_program(learned, tmp_path: Path):
 
 def test_a_resumed_search_learns_what_an_undisturbed_one_learns(tmp_path: Path):
     """It is stopped in the middle of a round, which is then searched again: nothing is counted twice."""
-    examples = read_examples(Path(__file__).parents[2] / "examples" / "files" / "distance.jsonl")
+    examples = read_examples(Path(__file__).parents[2] / "src/nram/examples" / "files" / "distance.jsonl")
     job = LearningJob(examples, tmp_path / "whole", budget=120, method="search", workers=1)
     whole = job.run()
     done: list[int] = []

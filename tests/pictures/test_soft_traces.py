@@ -132,7 +132,7 @@ def test_a_picture_of_few_and_of_many_steps_is_written(tmp_path, steps):
 
 def test_what_cannot_be_kept_is_refused(random_controllers):
     controller = random_controllers("mlp", WIRING, 4)
-    with pytest.raises(UsageError, match="--max-steps"):
+    with pytest.raises(UsageError, match="max_steps"):
         record_soft_trace(controller, WIRING, [0] * 1000, 1000)
     with pytest.raises(UsageError, match="at least 1 step"):
         record_soft_trace(controller, WIRING, [0] * 5, 0)

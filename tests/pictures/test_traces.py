@@ -155,7 +155,7 @@ def test_a_trace_without_steps_shows_the_memory(copy_program):
 
 def test_a_run_too_long_to_keep_is_refused():
     endless = from_text("nram program 1\nregisters: a\nalways:\n a := 1\n")
-    with pytest.raises(UsageError, match="--max-steps"):
+    with pytest.raises(UsageError, match="max_steps"):
         record_trace(endless, [0, 0, 0], MAX_STEPS + 1)
     with pytest.raises(UsageError, match="one memory"):
         record_trace(endless, [[0, 0, 0], [0, 0, 1]])
@@ -334,5 +334,5 @@ def test_heat_maps_that_cannot_be_are_refused(copy_program, tmp_path):
         draw_heatmap(run, tmp_path / "map.gif")
     with pytest.raises(NramError, match="cannot write"):
         draw_heatmap(run, Path(tmp_path / "nowhere" / "map.png"))
-    with pytest.raises(UsageError, match="--max-steps"):
+    with pytest.raises(UsageError, match="max_steps"):
         draw_heatmap(record_trace(copy_program, [0, 0, 0], 200, memory_size=120_000), tmp_path / "map.png")

@@ -112,6 +112,6 @@ def test_what_is_no_program_is_refused_with_a_hint(name):
 
 def test_a_run_folder_leads_to_extract(tmp_path: Path):
     (tmp_path / "run.json").write_text("{}")
-    with pytest.raises(nram.UsageError, match="nram extract"):
+    with pytest.raises(nram.UsageError, match="nram.extract"):
         load_program(str(tmp_path))
     shutil.rmtree(tmp_path)

@@ -1,4 +1,4 @@
-"""The programs of examples/paper go through the tables of the paper, cell for cell."""
+"""The programs of src/nram/examples/paper go through the tables of the paper, cell for cell."""
 
 from pathlib import Path
 from random import Random
@@ -13,7 +13,7 @@ from nram.programs.interpret import Ending, Step, trace
 from nram.programs.ir import Constant, Program
 from nram.programs.text import from_text
 
-FOLDER = Path(__file__).parents[2] / "examples" / "paper"
+FOLDER = Path(__file__).parents[2] / "src/nram/examples" / "paper"
 
 # Memory, registers, then READ's p and WRITE's p and a, at the start of each step.
 COPY = """

@@ -289,7 +289,7 @@ def test_a_program_can_be_held_against_another_task():
 
 
 def test_a_program_without_a_task_needs_one():
-    with pytest.raises(UsageError, match="--task"):
+    with pytest.raises(UsageError, match="name one \\('task'\\)"):
         verify(replace(program_of("right/copy"), task=None))
     with pytest.raises(UsageError, match="did you mean copy"):
         verify(program_of("right/copy"), "copi")
@@ -399,6 +399,8 @@ def test_a_counterexample_in_words_has_its_trace_and_how_to_repeat_it():
     assert "nram run 'my swap.nram' --memory \"2 3 1 2 0\" --max-steps 8" in words
     assert "nram trace 'my swap.nram' --memory \"2 3 1 2 0\" --max-steps 8" in words
     assert any(line.split()[:1] == ["step"] for line in words.splitlines())
+    assert "nram.trace(report.program, report.counterexample.instance)" in str(report) and "nram run" not in str(report)
+    assert report.counterexample is not None and report.counterexample.instance.steps == 8
 
 
 def test_a_large_counterexample_is_told_in_few_words():

@@ -103,7 +103,7 @@ def table() -> dict[str, list[Case]]:
     """Cases by the program's name: those of the paper, of the zoo, of all tasks, right, wrong and idling, and more."""
     programs: dict[str, Program] = {name: from_text(HEAD + dedent(text)) for name, text in WRITTEN.items()}
     folders = [
-        ROOT / "examples" / "paper",
+        ROOT / "src/nram/examples" / "paper",
         *(ROOT / "tests" / "programs" / name for name in ("right", "idle", "wrong")),
     ]
     for folder in [*folders, ROOT / "tests" / "programs" / "stopped", ROOT / "benchmarks" / "native"]:

@@ -98,7 +98,7 @@ def test_a_run_stopped_at_any_report_ends_the_same(left_alone, tmp_path, count):
         go_on(tmp_path, callbacks=reports, stopping=lambda: len(reports.seen) == count)
     stage, step = REPORTS[count - 1]
     assert f"stopped at step {step} of stage {stage};" in str(stop.value)
-    assert f"nram train access --out {tmp_path} --resume" in str(stop.value)
+    assert f"nram.train('access', out='{tmp_path}', resume=True)" in str(stop.value)
     assert not (tmp_path / "result.json").exists()
     go_on(tmp_path)
     assert ending(tmp_path) == left_alone

@@ -16,7 +16,7 @@ from nram import __version__
 from nram.cli.arguments import add_json
 from nram.cli.failures import explain, hide_tracebacks
 from nram.errors import NramError, UntrustedFile, UsageError
-from nram.messages import pasted, visible
+from nram.messages import on_command_line, pasted, visible
 from nram.process import output_error, prepare
 
 VERBS = {
@@ -36,6 +36,7 @@ VERBS = {
     "draw": "draw a program's circuits",
     "compile": "make an object file, a library or C source of a program",
     "zoo": "list the programs that ship with nram",
+    "examples": "list the examples that ship with nram, or copy them",
     "reproduce": "reproduce the paper's Table 1 and its figure of generalisation",
     "bench": "measure speed",
 }
@@ -111,14 +112,15 @@ def main(argv: list[str] | None = None) -> int:
     if argv is None:
         prepare(name)
         hide_tracebacks(name)
-    try:
-        status = _run(words)
-        sys.stdout.flush()
-        if (failed := output_error()) is not None:
-            raise NramError(f"standard output: {failed.strerror}")
-        return status
-    except (Exception, KeyboardInterrupt) as error:
-        return explain(error, name)
+    with on_command_line():
+        try:
+            status = _run(words)
+            sys.stdout.flush()
+            if (failed := output_error()) is not None:
+                raise NramError(f"standard output: {failed.strerror}")
+            return status
+        except (Exception, KeyboardInterrupt) as error:
+            return explain(error, name)
 
 
 def _run(words: list[str]) -> int:

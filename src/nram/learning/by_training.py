@@ -23,7 +23,7 @@ from nram.programs.extract.table import extract_table
 from nram.programs.ir import Program
 from nram.programs.simplify import simplify
 from nram.programs.simplify.specialise import visited_situations
-from nram.runtime import device_name, prepare_devices
+from nram.runtime import device_name, on_devices
 from nram.training.callbacks import Interrupted, TrainingCallbacks
 from nram.training.config import MachineConfig, StageConfig, TrainConfig
 from nram.training.job import TrainingJob
@@ -117,10 +117,13 @@ def configurations(job: LearningJob, parts: Parts) -> Iterator[TrainConfig]:
 
 def _candidates(run: TrainingJob, device: str, parts: Parts, index: int) -> Iterator[Candidate]:
     """The programs of the best members, whether the run is finished or was stopped."""
-    config, devices = run.config, prepare_devices(device)
-    how = (*training_details(config), ("run", f"{index}, seed {config.seed}"), ("device", device_name(devices)))
-    for controller in best_members(run.folder, config, devices, EXTRACTED):
-        raw = extract_table(controller, wiring_of(config.machine), origin="trained")
+    config = run.config
+    with on_devices(device) as devices:
+        how = (*training_details(config), ("run", f"{index}, seed {config.seed}"), ("device", device_name(devices)))
+        wiring = wiring_of(config.machine)
+        members = best_members(run.folder, config, devices, EXTRACTED)
+        tables = [extract_table(controller, wiring, origin="trained") for controller in members]
+    for raw in tables:
         yield _simplified(raw, parts, how)
 
 

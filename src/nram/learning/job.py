@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from nram.errors import NramError, UntrustedFile, UsageError
 from nram.extras import missing, require
-from nram.files import check_destination, locked, read_json, remove_leftovers, write_atomically
+from nram.files import check_destination, locked, make_folder, read_json, remove_leftovers, write_atomically
 from nram.learning.by_search import SearchEnd, learn_by_search
 from nram.learning.callbacks import LearningCallbacks
 from nram.learning.candidate import Candidate, better
@@ -164,10 +164,7 @@ class LearningJob:
             )
         if (folder / PROGRAM).exists() and not earlier:
             raise UsageError(f"{folder} holds a program that was not learned here: choose another --out")
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UsageError(f"cannot make the folder {folder}: {error.strerror}; choose another --out") from None
+        make_folder(folder)
 
     def _before(self, parts: Parts) -> _Before:
         """What the job that is resumed had found out. Its record is the report, which is written at once."""

@@ -11,10 +11,11 @@ from functools import cache
 from types import UnionType
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
-from nram.errors import shown
+from nram.errors import UsageError, shown
 from nram.extensions import find_module
 from nram.programs import ir
 from nram.programs.ir import Conditions, Constant, Evidence, Flags, Output, Program, Register, Row, Value
+from nram.tasks.layout import Layout
 
 MAX_ENTRIES = 1000  # of 'made' and of 'verified'
 MAX_LIMITS = 20
@@ -255,6 +256,13 @@ class Reader:
         self.problems.append(problem)
         if len(self.problems) >= ir.MAX_PROBLEMS:
             raise Enough
+
+    def layout(self, text: str | None) -> Layout | None:
+        """The layout of a program, if it has one."""
+        try:
+            return None if text is None else Layout.parse(text)
+        except UsageError as error:
+            self.wrong(str(error))
 
     def build(self, verified: Sequence[Evidence], **parts: Any) -> Program:
         """The program of these parts, if nothing was wrong."""

@@ -71,6 +71,7 @@ def to_json(program: Program) -> dict[str, Any]:
         "limit": None if program.limit is None else str(program.limit),
         "needs_limit": program.needs_limit,
         "made": dict(program.made),
+        **({} if program.layout is None else {"layout": str(program.layout)}),
         "verified": [record_to_json(evidence) for evidence in program.verified],
         "registers": list(program.registers),
         "states": [[_row_to_json(program, row) for row in rows] for rows in program.states],
@@ -118,12 +119,13 @@ class _Form:
     task: str | None = None
     origin: str = "written"
     limit: str | None = None
+    layout: str | None = None
     needs_limit: bool = False
     made: dict[str, str] = field(default_factory=dict)
     verified: list[Any] = field(default_factory=list)
 
 
-HEADER = {"name": "program", "task": None, "origin": "written", "limit": None, "needs_limit": False}
+HEADER = {"name": "program", "task": None, "origin": "written", "limit": None, "layout": None, "needs_limit": False}
 HEADER |= {"made": {}, "verified": []}
 """What replaces members with a problem, so that the rest can be checked too."""
 
@@ -169,6 +171,7 @@ class _Reader(Reader):
                 self.wrong(f"'limit' is {shown(found['limit'])}: it should be like '6', 'n+4' or '2n+4'")
                 parts["needs_limit"] = False
         parts["made"] = tuple(found["made"].items())
+        parts["layout"] = self.layout(found["layout"])
         entries = enumerate(found["verified"])
         verified = [self.evidence(entry, f"verified, entry {index + 1}: ") for index, entry in entries]
         names, states = found["registers"], found["states"]

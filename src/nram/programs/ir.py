@@ -17,11 +17,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, get_args
 
-from nram.errors import UsageError
+from nram.errors import NramError, UsageError
 from nram.extensions import digest_of
 from nram.limits import StepLimit
 from nram.messages import visible
 from nram.modules import MODULE_NAMES, MODULES, Builder, Module
+from nram.tasks.layout import Layout
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -167,6 +168,8 @@ class Program:
     verified: tuple[Evidence, ...] = ()
     made: tuple[tuple[str, str], ...] = ()
     """How it was made: pairs such as ('command', 'nram train copy --seed 1')."""
+    layout: Layout | None = None
+    """The names of its inputs and results, and where they lie in memory."""
 
     def __post_init__(self) -> None:
         from nram.programs.check import find_problems
@@ -231,6 +234,21 @@ class Program:
         from nram.programs.execute import execute
 
         return execute(self, memory, max_steps, memory_size)
+
+    def call(self, /, **inputs: int | Sequence[int]) -> Any:
+        """Run on inputs by name, as `program.call(values=[3, 1, 2], x=1)`, and return the result.
+
+        Several results come as a dictionary. Only a program with a layout has names: one that was learned from a file
+        whose columns have names.
+        """
+        if self.layout is None:
+            raise UsageError(f"the program {self.name} has no names for its inputs: use run(memory)")
+        memory = self.layout.memory(inputs)
+        ending = self.run(memory)
+        if not ending.halted:
+            raise NramError(f"the program {self.name} did not halt within {ending.steps} steps")
+        results = self.layout.results(memory, ending.memory)
+        return results if len(results) > 1 else next(iter(results.values()))
 
     def __str__(self) -> str:
         from nram.programs.text import to_text

@@ -50,6 +50,8 @@ def to_text(program: Program) -> str:
     lines.append(f"origin: {program.origin}")
     if program.limit is not None:
         lines.append(f"limit: {program.limit}" + (", needed" if program.needs_limit else ""))
+    if program.layout is not None:
+        lines.append(f"layout: {program.layout}")
     lines += [f"made {key}: {value}" for key, value in program.made]
     lines += [f"verified: {_evidence_to_text(evidence)}" for evidence in program.verified]
     lines.append(f"registers: {' '.join(program.registers)}")
@@ -231,8 +233,8 @@ class _Parser(Reader):
                 self._wrong_line("this is not in the form in which 'nram verify' records evidence: remove the line")
             else:
                 self.verified.append(evidence)
-        elif key not in ("name", "task", "origin", "limit"):
-            known = "name, task, origin, limit, made, verified, registers"
+        elif key not in ("name", "task", "origin", "limit", "layout"):
+            known = "name, task, origin, limit, layout, made, verified, registers"
             self._wrong_line(f"'{key:.40}' is unknown: the header has {known}")
         elif key in self.header:
             self._wrong_line(f"'{key}' is given twice")
@@ -374,6 +376,7 @@ class _Parser(Reader):
             limit=limit,
             needs_limit=needed,
             made=tuple(self.made),
+            layout=self.layout(self.header.get("layout")),
         )
 
     def _limit(self) -> tuple[StepLimit | None, bool]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from nram.errors import UsageError
 from nram.extensions import known_task
 from nram.extras import require
-from nram.files import check_destination, write_result
+from nram.files import check_destination, make_folder, write_result
 from nram.programs.ir import Origin
 from nram.reproduction.examining import Plan, Progress, examine_all
 from nram.reproduction.models import Model, run_model, zoo_models
@@ -62,12 +62,7 @@ class ReproductionJob:
         """Make the folder, and refuse it before long work if it cannot be written to or a library is missing."""
         require("train", "a network")
         require("plots", "the figure")
-        try:
-            self.out.mkdir(parents=True, exist_ok=True)
-        except (FileExistsError, NotADirectoryError):
-            raise UsageError(f"{self.out} is a file or lies below one: choose another --out") from None
-        except OSError as error:
-            raise UsageError(f"cannot make the folder {self.out}: {error.strerror}; choose another --out") from None
+        make_folder(self.out)
         for file in self._files:
             check_destination(file)
 

@@ -14,10 +14,11 @@ class Report:
 
     round: int
     candidates: int
+    """Of the chains that have ended, as the result counts them: one that is stopped in the middle never counts."""
     chains: int
     seconds: float
     per_second: float
-    """Candidates, since the search was begun or resumed."""
+    """Candidates, those of running chains included, since the search was begun or resumed."""
     counterexamples: int
 
 

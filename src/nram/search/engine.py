@@ -12,12 +12,10 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from random import Random
-from typing import NamedTuple
 
 import numpy as np
 
 from nram.programs.interpret import interpret
-from nram.programs.ir import Program
 from nram.search.callbacks import SILENT, Best, Report, SearchCallbacks
 from nram.search.chains import anneal, blocks_of, new_monitor, random_table, shape_of, table_costs
 from nram.search.counterexamples import Counterexamples
@@ -25,19 +23,12 @@ from nram.search.instances import Pool
 from nram.search.kernel import CANDIDATES, STOP, Annealing, ChainEnd
 from nram.search.look_up import have_tables
 from nram.search.schedule import REPAIR, STRUCTURES, Chain, forgets_tables, round_of_chains
-from nram.search.shortening import shortened, simplified
-from nram.search.state import Left, Outcome, SearchState
+from nram.search.shortening import CHAINS, FURTHER_CHAINS, shortened, simplified
+from nram.search.state import Found, Left, Outcome, SearchState
 from nram.search.structure import Structure
 from nram.tasks.base import Instance
 
 SILENT_SECONDS = 1.0  # of compiling, before the user is told
-
-
-class Found(NamedTuple):
-    """A program without counterexamples."""
-
-    program: Program
-    structure: Structure
 
 
 @dataclass
@@ -56,6 +47,8 @@ class Search:
     seconds: float = float("inf")
     most_candidates: int | None = None
     state: SearchState = SearchState()
+    done: Callable[[SearchState], bool] = lambda state: bool(state.found)
+    """Asked after every chain: whether the programs found so far are enough. By default the first is."""
 
     def run(
         self,
@@ -63,21 +56,21 @@ class Search:
         on_round: Callable[[SearchState], None] = lambda state: None,
         stopping: Callable[[], bool] = lambda: False,
     ) -> Outcome:
-        """Search until a program is found, or time or candidates are spent. The time of compiling is not counted."""
+        """Search until it is done, or time or candidates are spent. The time of compiling is not counted."""
         self.callbacks, self.stopping = callbacks, stopping
         self._compile()
         self.began, self.candidates_before = time.monotonic(), self.state.candidates
-        resumable, found, whole = self.state, None, True
+        resumable, whole = self.state, True
         with ThreadPoolExecutor(self.workers) as executor, ThreadPoolExecutor(1) as self.shortener:
-            while whole and not self._spent():
-                found, whole = self._round(executor)
+            while whole and not self.done(self.state) and not self._spent():
+                whole = self._round(executor)
                 if whole:
                     next_round = self.state.round + 1
                     left = () if forgets_tables(next_round) else self.state.left
                     resumable = self.state = replace(self.state, round=next_round, left=left)
                     on_round(self.state)
-        if found is not None:
-            program, structure = found
+        if self.state.found:
+            program, structure = self.state.found[0].program, self.state.found[0].structure
             return Outcome(program, program, structure, self.state, self._elapsed(), False, resumable)
         best, structure, genes = None, self.state.best_structure, self.state.best_genes
         if structure is not None and genes is not None:
@@ -112,8 +105,8 @@ class Search:
 
     # ---- a round
 
-    def _round(self, executor: ThreadPoolExecutor) -> tuple[Found | None, bool]:
-        """Run the chains of a round. Returns what was found, and whether the round came to its end."""
+    def _round(self, executor: ThreadPoolExecutor) -> bool:
+        """Run the chains of a round. Returns whether it came to its end: the search was neither done nor stopped."""
         pool = self._pool_now()
         self._have_tables(pool)
         strategies = None if self.start is None else (REPAIR,)
@@ -126,35 +119,44 @@ class Search:
             for index, (chain, genes) in enumerate(zip(chains, tables, strict=True))
         ]
         counterexamples: list[Instance] = []
-        refused = False
+        fitted = False
         try:
             for index, (chain, genes, future) in enumerate(zip(chains, tables, futures, strict=True)):
                 end = self._wait(future)
                 if self._stop_asked() and not end.fits:
-                    return None, False
+                    return False
                 del self.monitors[index]
                 self._count(chain, genes, end, pool)
                 if end.fits:
-                    program = self._wait(
-                        self.shortener.submit(shortened, chain.structure, genes, pool, chain.seed, self.shortening)
-                    )
-                    failed = self.counterexamples(program)
-                    if failed is not None and not failed:
-                        return Found(program, chain.structure), False
-                    if failed is None:
-                        refused = True
-                        self.state = replace(self.state, refused=self.state.refused + 1)
+                    failed = self._judge(chain, genes, pool)
+                    fitted |= not failed
                     counterexamples += failed or ()
+                if self.done(self.state):
+                    return False
         finally:
             self._stop_chains()
             for future in futures:
                 future.cancel()
         if counterexamples:
             known = (*self.state.counterexamples, *counterexamples)
-            self.state = replace(self.state, counterexamples=known, best_cost=float("inf"), left=())
-        elif refused:  # the tables left fit the pool, so chains from there would only lead to the same programs
+            self.state = replace(self.state, counterexamples=known, best_cost=float("inf"), left=(), near=())
+        elif fitted:  # the tables left fit the pool, so chains from there would only lead to the same programs
             self.state = replace(self.state, left=())
-        return None, True
+        return True
+
+    def _judge(self, chain: Chain, genes: np.ndarray, pool: Pool) -> Sequence[Instance] | None:
+        """Shorten a program that fits and look for counterexamples. Without any it is found, or refused."""
+        chains = FURTHER_CHAINS if self.state.found else CHAINS
+        program = self._wait(
+            self.shortener.submit(shortened, chain.structure, genes, pool, chain.seed, self.shortening, chains)
+        )
+        failed = self.counterexamples(program)
+        if failed is None:
+            self.state = replace(self.state, refused=self.state.refused + 1)
+        elif not failed and all(program != one.program for one in self.state.found):
+            found = Found(program, chain.structure, self.state.candidates)
+            self.state = replace(self.state, found=(*self.state.found, found))
+        return failed
 
     def _first_table(self, chain: Chain) -> np.ndarray:
         """The table at which a chain starts."""
@@ -177,6 +179,10 @@ class Search:
         if chain.strategy.length_cost > 0 and (structure not in left or cost < left[structure].cost):
             left[structure] = Left(structure, cost, genes)
             state = replace(state, left=tuple(left.values()))
+        near = {one.structure: one for one in state.near}
+        if cost > 0 and (structure not in near or cost < near[structure].cost):
+            near[structure] = Left(structure, cost, genes)
+            state = replace(state, near=tuple(near.values()))
         better = cost < state.best_cost
         if better:
             state = replace(state, best_cost=cost, best_genes=genes, best_structure=structure)
@@ -214,14 +220,15 @@ class Search:
         return future.result()
 
     def _report(self) -> None:
-        candidates = self.state.candidates + int(sum(monitor[CANDIDATES] for monitor in self.monitors.values()))
+        running = int(sum(monitor[CANDIDATES] for monitor in self.monitors.values()))
+        tried = self.state.candidates + running - self.candidates_before
         self.callbacks.report(
             Report(
                 round=self.state.round,
-                candidates=candidates,
+                candidates=self.state.candidates,
                 chains=self.state.chains,
                 seconds=self._elapsed(),
-                per_second=(candidates - self.candidates_before) / max(self._elapsed(), 1e-9),
+                per_second=tried / max(self._elapsed(), 1e-9),
                 counterexamples=len(self.state.counterexamples),
             )
         )

@@ -182,9 +182,11 @@ class SearchJob:
         candidates: int | None = None,
         callbacks: SearchCallbacks = SILENT,
         stopping: Callable[[], bool] = lambda: False,
+        done: Callable[[SearchState], bool] = lambda state: bool(state.found),
     ) -> Outcome:
         """Search for at most `budget` seconds, from the saved state if there is one. Programs have their card.
 
+        `done` says when the programs found are enough: by default the first is.
         The saved state stays until the caller has saved the program and calls `remove_state`. If the state cannot be
         saved, the search goes on: it may find a program all the same.
         """
@@ -218,6 +220,7 @@ class SearchJob:
             seconds=budget,
             most_candidates=candidates,
             state=load_state(saved, question) if saved is not None and saved.exists() else SearchState(),
+            done=done,
         )
         outcome = search.run(callbacks, save, stopping)
         if outcome.program is None and outcome.best is not None:

@@ -19,12 +19,15 @@ a change in another file would leave old code in use.
 Numba hands over the fields of a record one by one, and counts references to arrays by atomic instructions unless it
 sees that it need not. It sees that in inlined functions, and in functions with one exit and without local names for a
 record's arrays. The functions of the inner loop are written like this, which saves a fifth of the time.
+
+Compiled functions only index arrays. Python makes the arrays, because `np.zeros`, `reshape`, `copy` and `max` within a
+compiled function double the time that Numba takes to compile it.
 """
 
 from __future__ import annotations
 
 import math
-from functools import partial
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -141,6 +144,7 @@ class Runs(NamedTuple):
     """
 
     run_block: int
+    frames_address: int
     frames: np.ndarray
     """int64 [blocks, len(AT)]"""
     counts: np.ndarray
@@ -157,6 +161,19 @@ class Runs(NamedTuple):
     """The order in which blocks are run: those that refuse candidates come first."""
     room: np.ndarray
     """Where `run_block` works; here to stay alive."""
+
+
+class Work(NamedTuple):
+    """Arrays of a chain that nobody else uses."""
+
+    state: np.ndarray
+    """Of the random numbers."""
+    old: Table
+    """One row: the changed one as it was."""
+    old_live: np.ndarray
+    """`live` of that row."""
+    best: np.ndarray
+    """The shortest genes that fit."""
 
 
 class Evaluation(NamedTuple):
@@ -182,12 +199,18 @@ class ChainEnd(NamedTuple):
     """Instances in play."""
 
 
-def _compiled(function, **more: Any) -> Any:
-    options = {"nogil": True, "boundscheck": False, "error_model": "numpy", **more}  # nothing divides by 0
-    return cached_on_disk(njit(**options)(function), SOURCES)
+_OPTIONS: dict[str, Any] = {"nogil": True, "boundscheck": False, "error_model": "numpy"}  # nothing divides by 0
+_INNER: dict[str, Any] = {**_OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
-_inlined = partial(_compiled, forceinline=True)
+def _compiled(function: Callable) -> Any:
+    """Compile a function that Python calls. Its machine code, with that of all inner functions, is cached."""
+    return cached_on_disk(njit(**_OPTIONS)(function), SOURCES)
+
+
+# Only compiled functions call these: without the code by which Python would call them they compile faster.
+_inner = njit(**_INNER)
+_inlined = njit(**_INNER, forceinline=True)
 
 
 @intrinsic
@@ -206,7 +229,7 @@ def _call(_typing, _address, _frame):  # pyright: ignore
 # ---- random numbers
 
 
-@_compiled
+@_inner
 def _random(state):
     """64 random bits, by xorshift64*."""
     x = state[0]
@@ -217,29 +240,34 @@ def _random(state):
     return x * np.uint64(2685821657736338717)
 
 
-@_compiled
+@_inner
 def _below(state, n):
     return np.int64(((_random(state) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32))
 
 
-@_compiled
+@_inner
 def _uniform(state):
     return (np.float64(_random(state) >> np.uint64(11)) + 1.0) * (1.0 / 9007199254740993.0)
 
 
 @_compiled
-def _seeded(seed, constant):
-    state = np.empty(1, np.uint64)
-    state[0] = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(constant)
+def _seed(state, seed, constant):
+    """Start the random numbers."""
+    state[0] = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + constant
     for _ in range(16):
         _random(state)
+
+
+def _seeded(seed: int, constant: int) -> np.ndarray:
+    state = np.empty(1, np.uint64)
+    _seed(state, seed, np.uint64(constant))
     return state
 
 
 # ---- tables
 
 
-@_compiled
+@_inner
 def _any_value(state, shape, k):
     """A value that operation `k` may use: a constant, a register, or an earlier output that is not WRITE's."""
     first_output = CONSTANTS + shape.registers
@@ -249,10 +277,13 @@ def _any_value(state, shape, k):
             return value
 
 
-@_compiled
-def random_genes(seed, shape, genes):
+def random_genes(seed: int, shape: Shape, genes: np.ndarray) -> None:
     """Fill a table at random."""
-    state = _seeded(seed, 0x2545F4914F6CDD1D)
+    _fill(_seeded(seed, 0x2545F4914F6CDD1D), shape, genes)
+
+
+@_compiled
+def _fill(state, shape, genes):
     operations, registers = shape.operations, shape.registers
     count = len(operations)
     for row in range(len(genes)):
@@ -266,7 +297,7 @@ def random_genes(seed, shape, genes):
         genes[row, 3 * count + registers + 1] = _below(state, shape.states)
 
 
-@_compiled
+@_inner
 def compile_row(shape, table, row):
     """Find the operations of a row that matter, and write them to the table's code, in their order.
 
@@ -304,18 +335,22 @@ def compile_row(shape, table, row):
 
 
 @_compiled
-def new_table(shape, genes):
+def _compile_rows(shape, table):
+    for row in range(len(table.lengths)):
+        compile_row(shape, table, row)
+
+
+def new_table(shape: Shape, genes: np.ndarray) -> Table:
     """Genes with the live code of every row."""
     rows, count = len(genes), len(shape.operations)
     table = Table(
         genes, np.zeros((rows, count, 4), np.int16), np.zeros(rows, np.int64), np.zeros((rows, count), np.bool_)
     )
-    for row in range(rows):
-        compile_row(shape, table, row)
+    _compile_rows(shape, table)
     return table
 
 
-@_compiled
+@_inner
 def _copy_row(source, row, target, to_row):
     """Copy a row of a table with its code: to remember it before a change, and to undo the change."""
     for g in range(source.genes.shape[1]):
@@ -329,7 +364,7 @@ def _copy_row(source, row, target, to_row):
         target.live[to_row, k] = source.live[row, k]
 
 
-@_compiled
+@_inner
 def _does_the_same(registers, table, row, old):
     """Whether a changed row has the live code of the old one, and, unless it halts, the same register updates."""
     genes, width = table.genes, table.genes.shape[1]
@@ -440,7 +475,7 @@ def _toggle_write(state, shape, genes, row, live):
 
 
 @_inlined
-def mutate(state, shape, genes, row, live):
+def _mutate(state, shape, genes, row, live):
     """Change one row of a table; `live` tells which of its operations are live."""
     halt = 3 * len(shape.operations) + shape.registers
     kind = _below(state, 100)
@@ -461,82 +496,102 @@ def mutate(state, shape, genes, row, live):
             again = _below(state, 3) == 0
 
 
+@_compiled
+def mutate(state, shape, genes, row, live):
+    """The same, for Python to call. The search does not need it, so it does not compile it."""
+    _mutate(state, shape, genes, row, live)
+
+
 # ---- runs
 
 
-@_compiled
-def _new_runs(shape, table, blocks):
+def _new_runs(shape: Shape, table: Table, blocks: Blocks) -> Runs:
     """Frames for all blocks, with room for the runs and their results."""
-    registers, count = shape.registers, len(shape.operations)
-    lanes = len(blocks.starts) * LANES
+    count, lanes = len(blocks.starts), len(blocks.starts) * LANES
     values = blocks.starts.shape[1]
-    new_values = values + CONSTANTS + registers + count
+    new_values = values + CONSTANTS + shape.registers + len(shape.operations)
+    frames = np.zeros((count, len(AT)), np.int64)
     runs = Runs(
         shape.run_block,
-        np.zeros((len(blocks.starts), len(AT)), np.int64),
+        frames.ctypes.data,
+        frames,
         blocks.counts.reshape(lanes),
         np.zeros(lanes),
         np.zeros(lanes, np.uint64),
         np.zeros(lanes, np.int32),
         np.zeros(lanes),
         np.zeros(lanes, np.uint64),
-        np.arange(len(blocks.starts)),
-        np.zeros((new_values + registers, LANES), np.int32),
+        np.arange(count),
+        np.zeros((new_values + shape.registers, LANES), np.int32),
     )
-    for block in range(len(runs.frames)):
-        frame, first = runs.frames[block], block * LANES
-        frame[AT.code], frame[AT.lengths] = table.code.ctypes.data, table.lengths.ctypes.data
-        frame[AT.genes] = table.genes.ctypes.data
-        frame[AT.operations], frame[AT.width], frame[AT.registers] = count, table.genes.shape[1], registers
-        frame[AT.starts], frame[AT.sizes] = blocks.starts[block].ctypes.data, blocks.sizes[block].ctypes.data
-        frame[AT.limits], frame[AT.cells] = blocks.limits[block].ctypes.data, blocks.cells[block].ctypes.data
-        frame[AT.wanted], frame[AT.counts] = blocks.wanted[block].ctypes.data, blocks.counts[block].ctypes.data
-        frame[AT.memory], frame[AT.values] = runs.room.ctypes.data, runs.room[values:].ctypes.data
-        frame[AT.new_values] = runs.room[new_values:].ctypes.data
-        frame[AT.wrong], frame[AT.visited] = runs.wrong[first:].ctypes.data, runs.new_visited[first:].ctypes.data
-        _measure_block(frame, blocks, block)
+    shared = Frame._fields[: AT.starts]
+    for at, name in enumerate(shared):
+        frames[:, at] = getattr(table, name).ctypes.data
+    for at, array in enumerate(blocks, AT.starts):
+        frames[:, at] = _addresses(array, count)
+    room = runs.room
+    frames[:, AT.memory], frames[:, AT.values] = room.ctypes.data, room[values:].ctypes.data
+    frames[:, AT.new_values] = room[new_values:].ctypes.data
+    frames[:, AT.wrong], frames[:, AT.visited] = _addresses(runs.wrong, count), _addresses(runs.new_visited, count)
+    frames[:, AT.operations], frames[:, AT.width] = len(shape.operations), table.genes.shape[1]
+    frames[:, AT.registers] = shape.registers
+    _measure_blocks(frames, blocks)
     return runs
 
 
+def _addresses(array: np.ndarray, blocks: int) -> np.ndarray:
+    """The address of each block's part of an array."""
+    return array.ctypes.data + array.nbytes // blocks * np.arange(blocks)
+
+
 @_compiled
-def _measure_block(frame, blocks, block):
+def _measure_blocks(frames, blocks):
     """Put a block's own largest sizes into its frame, so that a block of small instances takes little time."""
-    frame[AT.most_cells] = blocks.sizes[block].max()
-    frame[AT.most_outputs] = blocks.counts[block].max()
-    frame[AT.longest] = blocks.limits[block].max()
+    for block in range(len(frames)):
+        cells = outputs = longest = 0
+        for lane in range(LANES):
+            cells = max(cells, blocks.sizes[block, lane])
+            outputs = max(outputs, blocks.counts[block, lane])
+            longest = max(longest, blocks.limits[block, lane])
+        frames[block, AT.most_cells] = cells
+        frames[block, AT.most_outputs] = outputs
+        frames[block, AT.longest] = longest
 
 
-@_compiled
+@_inner
 def _run(runs, block, lanes):
     """Run some lanes of a block, a bit each. Returns those that halted."""
     runs.frames[block, AT.lanes] = lanes
-    return _call(runs.run_block, runs.frames.ctypes.data + 8 * len(AT) * block)  # pyright: ignore
+    return _call(runs.run_block, runs.frames_address + 8 * len(AT) * block)  # pyright: ignore
 
 
-@_compiled
+@_inner
 def _cost(runs, i, halted):
     """The cost of an instance whose block was just run."""
     cost = runs.wrong[i] / runs.counts[i]
     return cost if (halted >> (i % LANES)) & 1 else cost + NOT_HALTING
 
 
-@_compiled
-def costs_of(shape, genes, blocks, costs):
+def costs_of(shape: Shape, genes: np.ndarray, blocks: Blocks, costs: np.ndarray) -> None:
     """Write the cost of a table on every instance to `costs`."""
     table = new_table(shape, genes)
-    runs = _new_runs(shape, table, blocks)
-    for block in range(len(blocks.starts)):
+    _write_costs(_new_runs(shape, table, blocks), costs)
+    del table  # not before: frames hold its plain addresses
+
+
+@_compiled
+def _write_costs(runs, costs):
+    for block in range(len(runs.frames)):
         count = min(LANES, len(costs) - block * LANES)
         halted = _run(runs, block, (1 << count) - 1)
         for i in range(block * LANES, block * LANES + count):
             costs[i] = _cost(runs, i, halted)
-    return len(table.code) + len(runs.room)  # frames hold plain addresses: what they point to must live until here
 
 
 # ---- the chain
 
 
-@_compiled
+@_inner
 def _length(table, visited):
     """The length of the rows that are visited."""
     length = 0
@@ -546,7 +601,7 @@ def _length(table, visited):
     return length
 
 
-@_compiled
+@_inner
 def _first_evaluation(runs, table, active):
     """Run the first table on all instances in play."""
     cost = 0.0
@@ -561,7 +616,7 @@ def _first_evaluation(runs, table, active):
     return Evaluation(cost, _length(table, visited), visited)
 
 
-@_compiled
+@_inner
 def _choose_row(state, rows, visited):
     """A row to change: most often one that is visited, since a change of another has no effect yet."""
     row = _below(state, rows)
@@ -586,7 +641,7 @@ def _acceptable(state, settings, temperature, table, now, row):
     return energy, bound
 
 
-@_compiled
+@_inner
 def _lanes_to_run(runs, active, row):
     """Put the lanes that visited the changed row into the frames. Returns cost and visited rows of all others."""
     bit = np.uint64(1) << np.uint64(row)
@@ -604,7 +659,7 @@ def _lanes_to_run(runs, active, row):
     return cost, visited
 
 
-@_compiled
+@_inner
 def _run_until_refused(runs, active, cost, visited, bound):
     """Run the lanes noted in the frames, block by block, while the cost is within the bound.
 
@@ -632,7 +687,7 @@ def _run_until_refused(runs, active, cost, visited, bound):
     return cost, visited, count, steps
 
 
-@_compiled
+@_inner
 def _keep(runs, active):
     """Make the candidate's costs and visited rows the current ones."""
     for block in range((active + LANES - 1) // LANES):
@@ -643,7 +698,7 @@ def _keep(runs, active):
                 runs.cost[i], runs.visited[i] = runs.new_cost[i], runs.new_visited[i]
 
 
-@_compiled
+@_inner
 def _exchange(blocks, one, other):
     """Exchange two instances between their lanes."""
     starts, sizes, limits, cells, wanted, counts = blocks
@@ -658,7 +713,7 @@ def _exchange(blocks, one, other):
     counts[b, i], counts[c, j] = counts[c, j], counts[b, i]
 
 
-@_compiled
+@_inner
 def _join(runs, table, blocks, active, instances, now):
     """Run the instances that are not in play until a few fail, and bring those into play.
 
@@ -684,25 +739,37 @@ def _join(runs, table, blocks, active, instances, now):
         first = until
     for block in range(len(runs.turn)):
         runs.turn[block] = block  # more blocks may be in play now: `turn` must begin with just those
-        _measure_block(runs.frames[block], blocks, block)
+    _measure_blocks(runs.frames, blocks)
     return joining, count, Evaluation(cost, _length(table, visited), visited)
 
 
-@_compiled
-def run_chain(shape, genes, blocks, instances, settings, monitor):
-    """Anneal `genes` in place and return a `ChainEnd`.
+@_inner
+def _copy_genes(source, target):
+    for row in range(source.shape[0]):
+        for g in range(source.shape[1]):
+            target[row, g] = source[row, g]
+
+
+def run_chain(
+    shape: Shape, genes: np.ndarray, blocks: Blocks, instances: int, settings: Annealing, monitor: np.ndarray
+) -> ChainEnd:
+    """Anneal `genes` in place.
 
     `blocks` hold this many `instances`; the chain exchanges them between lanes, so that those in play come first. The
     monitor is shared with the thread that waits: it sets STOP to end the chain, and reads CANDIDATES, COST and IN_PLAY.
     """
-    state = _seeded(settings.seed, 0x632BE59BD9B4E019)
-    active = instances if settings.must_fit else min(settings.at_first, instances)
     table = new_table(shape, genes)
-    old = new_table(shape, genes[:1].copy())  # one row: the changed one as it was
-    old_live = old.live[0]
-    runs = _new_runs(shape, table, blocks)
+    old = new_table(shape, genes[:1].copy())
+    work = Work(_seeded(settings.seed, 0x632BE59BD9B4E019), old, old.live[0], genes.copy())
+    return _anneal(shape, table, _new_runs(shape, table, blocks), work, blocks, instances, settings, monitor)
+
+
+@_compiled
+def _anneal(shape, table, runs, work, blocks, instances, settings, monitor):
+    state, genes, old = work.state, table.genes, work.old
+    active = instances if settings.must_fit else min(settings.at_first, instances)
     now = _first_evaluation(runs, table, active)
-    best, shortest, best_genes = now.cost, now.length, genes.copy()
+    best, shortest = now.cost, now.length
     ran, steps = active, 0
     temperature = settings.hot
     cooling = (settings.cold / settings.hot) ** (1.0 / settings.budget)
@@ -716,7 +783,7 @@ def run_chain(shape, genes, blocks, instances, settings, monitor):
                 return ChainEnd(False, candidate, ran, best, active)
         row = _choose_row(state, len(genes), now.visited)
         _copy_row(table, row, old, 0)
-        mutate(state, shape, genes, row, old_live)
+        _mutate(state, shape, genes, row, work.old_live)
         compile_row(shape, table, row)
         if _does_the_same(shape.registers, table, row, old):
             continue
@@ -737,7 +804,7 @@ def run_chain(shape, genes, blocks, instances, settings, monitor):
         if settings.must_fit:
             if now.length < shortest:
                 shortest = now.length
-                best_genes[:] = genes
+                _copy_genes(genes, work.best)
             continue
         joining, more, now = _join(runs, table, blocks, active, instances, now)
         ran += more
@@ -746,6 +813,6 @@ def run_chain(shape, genes, blocks, instances, settings, monitor):
         active += joining
         best = now.cost
     if settings.must_fit:
-        genes[:] = best_genes
+        _copy_genes(work.best, genes)
         best = 0.0
     return ChainEnd(settings.must_fit, settings.budget, ran, best, active)

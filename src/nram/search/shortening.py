@@ -18,16 +18,19 @@ from nram.search.structure import Structure
 from nram.tasks.base import Instance
 
 CHAINS = 6
+FURTHER_CHAINS = 2  # for programs after the first that fits
 BUDGET = 150_000
 MOST_RUNS = 45_000_000  # of instances, by a chain
 HOT, COLD, LENGTH_COST = 0.03, 0.005, 0.02
 
 
-def shortened(structure: Structure, genes: np.ndarray, pool: Pool, seed: int, monitor: np.ndarray) -> Program:
+def shortened(
+    structure: Structure, genes: np.ndarray, pool: Pool, seed: int, monitor: np.ndarray, chains: int = CHAINS
+) -> Program:
     """The shortest program that fits: that of the table itself, or of the end of one of several chains."""
     programs = [simplified(structure, genes, pool)]
     budget = min(BUDGET, MOST_RUNS // len(pool))
-    for index in range(1, CHAINS + 1):
+    for index in range(1, chains + 1):
         other = genes.copy()
         settings = Annealing(seed + 7919 * index, budget, HOT, COLD, LENGTH_COST, len(pool), must_fit=True)
         anneal(structure, other, blocks_of(pool), len(pool), settings, monitor)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from math import inf, isfinite
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,6 +12,7 @@ import numpy as np
 
 from nram.errors import NramError, UsageError, shown
 from nram.files import parse_json, read_text, require_plain, write_atomically
+from nram.programs.files import from_json, to_json
 from nram.programs.ir import Program
 from nram.records import Span, Tolerant, read_record
 from nram.search.instances import Pool
@@ -25,11 +26,21 @@ CURE = "; remove it to start the search again"
 
 @dataclass(frozen=True)
 class Left:
-    """The best table that the chains of one structure have left lately."""
+    """A table that the chains of one structure have left."""
 
     structure: Structure
     cost: float
     genes: np.ndarray = field(compare=False)
+
+
+@dataclass(frozen=True)
+class Found:
+    """A program that fits and has no counterexamples."""
+
+    program: Program
+    structure: Structure
+    candidates: int
+    """All that were tried before it was found."""
 
 
 @dataclass(frozen=True)
@@ -45,14 +56,18 @@ class SearchState:
     best_genes: np.ndarray | None = field(default=None, compare=False)
     best_structure: Structure | None = None
     left: tuple[Left, ...] = ()
-    """Where later chains may start."""
+    """The best of each structure lately, where later chains may start."""
+    near: tuple[Left, ...] = ()
+    """The table of each structure that comes nearest to the pool and does not fit it."""
     refused: int = 0
     """Programs that fit the pool and were refused without a counterexample."""
+    found: tuple[Found, ...] = ()
+    """In the order in which they were found, each once."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a search ended. `program` is the one found, or None; `best` is the nearest to one in any case."""
+    """How a search ended. `program` is the first one found, or None; `best` is the nearest to one in any case."""
 
     program: Program | None
     best: Program | None
@@ -86,6 +101,13 @@ class _Left:
 
 
 @dataclass(frozen=True)
+class _Found:
+    program: dict[str, Any]
+    structure: Structure
+    candidates: Annotated[int, Span(0, 2**62)]
+
+
+@dataclass(frozen=True)
 class _Saved(Tolerant):
     """The content of a file."""
 
@@ -99,11 +121,14 @@ class _Saved(Tolerant):
     best_genes: list[list[int]] | None
     best_structure: Structure | None
     left: Annotated[tuple[_Left, ...], Span(0, 100)]
-    refused: Annotated[int, Span(0, 2**62)] = 0  # 0.2 did not write it
+    refused: Annotated[int, Span(0, 2**62)] = 0  # 0.2 did not write it, nor those found
+    found: Annotated[tuple[_Found, ...], Span(0, 1000)] = ()
+    near: Annotated[tuple[_Left, ...], Span(0, 100)] = ()
 
 
 def save_state(path: Path, question: Question, state: SearchState) -> None:
-    value = {"nram_search": VERSION, "question": asdict(question), **asdict(state)}
+    found = [asdict(replace(one, program=None)) | {"program": to_json(one.program)} for one in state.found]
+    value = {"nram_search": VERSION, "question": asdict(question), **asdict(replace(state, found=())), "found": found}
     if not isfinite(state.best_cost):
         value["best_cost"] = None
     write_atomically(path, (json.dumps(value, default=np.ndarray.tolist) + "\n").encode())
@@ -133,8 +158,10 @@ def load_state(path: Path, question: Question) -> SearchState:
             best_cost=inf if saved.best_cost is None else saved.best_cost,
             best_genes=None if best is None else _genes(saved.best_genes, best, question),
             best_structure=best,
-            left=tuple(Left(one.structure, one.cost, _genes(one.genes, one.structure, question)) for one in saved.left),
+            left=_tables(saved.left, question),
+            near=_tables(saved.near, question),
             refused=saved.refused,
+            found=tuple(Found(from_json(one.program, str(path)), one.structure, one.candidates) for one in saved.found),
         )
     except ValueError as error:
         raise NramError(f"{path} cannot be read: {error}{CURE}") from None
@@ -147,6 +174,10 @@ def _check_instances(instances: tuple[Instance, ...]) -> None:
             Pool(instances)
     except UsageError as error:
         raise ValueError(f"counterexamples: {error}") from None
+
+
+def _tables(saved: tuple[_Left, ...], question: Question) -> tuple[Left, ...]:
+    return tuple(Left(one.structure, one.cost, _genes(one.genes, one.structure, question)) for one in saved)
 
 
 def _genes(value: Any, structure: Structure, question: Question) -> np.ndarray:

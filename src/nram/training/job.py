@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from nram.extras import require
-from nram.runtime import device_name, prepare_devices
+from nram.runtime import Device, device_name, on_devices
 from nram.training.callbacks import TrainingCallbacks
 from nram.training.config import TrainConfig
 from nram.training.run_folder import RunFolder
@@ -91,10 +91,15 @@ class TrainingJob:
             callbacks.note(f"{self.folder.path} is finished already.")
             return result
         require("train", "training")
+        with on_devices(device) as devices:
+            return self._train(devices, callbacks, stopping)
+
+    def _train(
+        self, devices: list[Device], callbacks: TrainingCallbacks, stopping: Callable[[], bool]
+    ) -> dict[str, Any]:
         from nram.training.footprint import check_fits  # JAX
         from nram.training.trainer import train
 
-        devices = prepare_devices(device)
         check_fits(self.config, devices)
         name = device_name(devices)
         if self.folder.exists:

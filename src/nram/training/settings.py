@@ -161,7 +161,7 @@ def _full_name(key: str) -> str:
     if len(ends) == 1 and (stage == "*" or stage.isdecimal()):
         return f"stages.{stage}.{ends[0]}"
     near = _nearest(key, names + [f"stages.0.{name}" for name in of_stages])
-    hint = f"did you mean {' or '.join(near)}?" if near else "'--set help' lists the settings"
+    hint = f"did you mean {' or '.join(near)}?" if near else "'nram train TASK --set help' lists the settings"
     raise UsageError(f"unknown setting {shown(key)}: {hint}")
 
 

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-import jax
-
 from nram.extensions import known_task
 from nram.limits import StepLimit
 from nram.machine import Controller
@@ -18,7 +16,7 @@ from nram.programs.extract.table import extract_table
 from nram.programs.ir import Program
 from nram.programs.simplify import Size, simplify, size_of
 from nram.programs.simplify.specialise import specialise
-from nram.runtime import find_devices
+from nram.runtime import on_devices
 from nram.tasks.base import Task
 from nram.training.config import MachineConfig, TrainConfig
 from nram.training.member import wiring_of
@@ -45,7 +43,7 @@ def extract_run(
 ) -> Extraction:
     """Extract a member's program on the CPU and simplify it. JAX keeps its default device."""
     task = known_task(folder.config.task)
-    with jax.default_device(find_devices("cpu")[0]):
+    with on_devices("cpu"):
         controller, _ = folder.load_member(member)
         program, note = _raw_program(controller, folder.config.machine, task, on_note)
     raw_size = size_of(program)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nram.errors import NramError, UsageError
-from nram.messages import command
+from nram.messages import shell_command
 from nram.pictures.traces import record_trace, trace_to_text
 from nram.programs.interpret import interpret
 from nram.programs.ir import Program
@@ -33,6 +33,11 @@ class Counterexample(Failure):
     def wrong_cells(self) -> tuple[int, ...]:
         return tuple(cell for cell in self.cells if self.expected[cell] != self.obtained[cell])
 
+    @property
+    def instance(self) -> Instance:
+        """As an instance, for `nram.trace`: its step limit is the one that the program was stopped at."""
+        return Instance(list(self.memory), list(self.expected), list(self.cells), list(self.cells), self.limit)
+
     def commands(self, program: str) -> tuple[str, ...]:
         """The commands that repeat the run, for the program of this name or in this file.
 
@@ -47,14 +52,14 @@ class Counterexample(Failure):
             return ()
         memory = " ".join(map(str, cells))
         return tuple(
-            command(verb, program, memory=memory, memory_size=size, max_steps=self.limit) for verb in ("run", "trace")
+            shell_command(verb, program, memory=memory, memory_size=size, max_steps=self.limit)
+            for verb in ("run", "trace")
         )
 
     def trace(self, program: Program, width: int | None = 120) -> str:
         """The run as a table like the paper's."""
-        instance = Instance(list(self.memory), list(self.expected), list(self.cells), list(self.cells), self.limit)
         try:
-            record = record_trace(program, list(self.memory), self.limit, instance=instance)
+            record = record_trace(program, list(self.memory), self.limit, instance=self.instance)
         except UsageError:
             return f"the run of {self.steps} steps is too long for a table\n"
         return trace_to_text(record, width=width)

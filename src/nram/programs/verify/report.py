@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from nram.limits import StepLimit
-from nram.messages import command
+from nram.messages import shell_command
 from nram.programs.files import record_to_json
 from nram.programs.ir import Evidence, Program
 from nram.programs.verify.counterexample import MANY_CELLS, Counterexample
@@ -115,7 +115,7 @@ class Report:
         printer.text(str(self))
 
     def to_text(self, called: str | None = None, width: int | None = 120) -> str:
-        """The report for people. `called` is how the program is named on the command line."""
+        """The report for people. `called` is how the program is named on the command line; None in Python."""
         parts = [f"{self.program.name} on the task {self.task.name}, T(n) = {self.limit}", ""]
         parts += [self.verdict.upper().replace("T(N)", "T(n)") + self._remark(), ""]
         proven = [finding for finding in self.findings if finding.proven]
@@ -147,20 +147,22 @@ class Report:
             f"cell {cell} holds {example.obtained[cell]}, not {example.expected[cell]}" for cell in wrong[:5]
         )
         more = f" and {len(wrong) - 5} more" if len(wrong) > 5 else ""
+        where = "in report.counterexample" if called is None else "in --json"
         lines = [
             f"counterexample, the smallest found: n = {example.complexity}, M = {len(example.memory)}, "
             f"limit {example.limit} ({which}), found by {example.method} search",
-            f"  memory    {_cells(example.memory)}",
-            f"  expected  {_cells(example.expected)}",
-            f"  obtained  {_cells(example.obtained)}",
+            f"  memory    {_cells(example.memory, where)}",
+            f"  expected  {_cells(example.expected, where)}",
+            f"  obtained  {_cells(example.obtained, where)}",
             f"  wrong     {shown}{more}",
             "",
             example.trace(self.program, width),
         ]
-        name = called or self.program.name
-        commands = [f"  {words}" for words in example.commands(name)]
+        if called is None:
+            return [*lines, "repeat it: nram.trace(report.program, report.counterexample.instance)", ""]
+        commands = [f"  {words}" for words in example.commands(called)]
         if not commands:
-            words = command("run", name, memory="@FILE", max_steps=example.limit)
+            words = shell_command("run", called, memory="@FILE", max_steps=example.limit)
             commands = [f"  {words}", "  with the memory from --json in the file"]
         return [*lines, "repeat it:", *commands, ""]
 
@@ -193,9 +195,9 @@ def _range(low: int, high: int | None) -> str:
     return f"n = {low}" if low == high else f"n = {low} to {high}"
 
 
-def _cells(values: tuple[int, ...]) -> str:
+def _cells(values: tuple[int, ...], where: str) -> str:
     if len(values) <= MANY_CELLS:
         return " ".join(map(str, values))
     shown = " ".join(map(str, values[:MANY_CELLS]))
-    rest = "in --json" if any(values[MANY_CELLS:]) else "all 0"
+    rest = where if any(values[MANY_CELLS:]) else "all 0"
     return f"{shown} ... ({len(values) - MANY_CELLS} more, {rest})"

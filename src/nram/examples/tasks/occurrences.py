@@ -6,7 +6,7 @@ nram search examples/tasks/occurrences.py --modules READ,INC,READ,EQUALITY-TEST,
 
 from itertools import product
 
-from nram.tasks import StepLimit, Task
+from nram.tasks import StepLimit, SymbolicCase, Task
 
 
 def sample_input(rng, n, memory_size):
@@ -27,8 +27,6 @@ def legal_inputs(n, memory_size):
 
 def symbolic(n, memory_size):
     import z3
-
-    from nram.tasks import SymbolicCase
 
     wanted, *values = (z3.Int(f"A{i}") for i in range(n + 1))
     count = sum((z3.If(value == wanted, 1, 0) for value in values), z3.IntVal(0))

@@ -1,6 +1,6 @@
 """The middle of an array: a task that is easy with a module that halves."""
 
-from nram.tasks import StepLimit, Task
+from nram.tasks import StepLimit, SymbolicCase, Task
 
 
 def sample_input(rng, n, memory_size):
@@ -14,8 +14,6 @@ def oracle(memory):
 
 def symbolic(n, memory_size):
     import z3
-
-    from nram.tasks import SymbolicCase
 
     values = [z3.Int(f"A{i}") for i in range(n)]
     yield SymbolicCase(

@@ -6,7 +6,7 @@ nram search examples/tasks/sum.py
 
 from itertools import combinations, pairwise
 
-from nram.tasks import StepLimit, Task
+from nram.tasks import StepLimit, SymbolicCase, Task
 
 
 def memory_of(cuts, memory_size):
@@ -32,8 +32,6 @@ def legal_inputs(n, memory_size):
 
 def symbolic(n, memory_size):
     import z3
-
-    from nram.tasks import SymbolicCase
 
     values = [z3.Int(f"A{i}") for i in range(n)]
     yield SymbolicCase(

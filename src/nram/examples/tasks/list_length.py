@@ -4,7 +4,7 @@ nram sample examples/tasks/list_length.py
 nram search examples/tasks/list_length.py
 """
 
-from nram.tasks import StepLimit, Task
+from nram.tasks import StepLimit, SymbolicCase, Task
 
 
 def sample_input(rng, n, memory_size):
@@ -28,8 +28,6 @@ def oracle(memory):
 
 def symbolic(n, memory_size):
     import z3
-
-    from nram.tasks import SymbolicCase
 
     nodes = [z3.Int(f"node{i}") for i in range(n)]
     values = [z3.Int(f"value{i}") for i in range(n)]
