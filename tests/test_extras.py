@@ -59,6 +59,7 @@ CASES = {
     "draw copy --out copy.pdf": (1, PLOTS),
     "compile copy --emit object": (0, ""),
     "zoo": (0, "merge"),
+    "completion bash": (0, "complete -F _nram nram"),
     "examples copy": (0, "examples/files/sum.jsonl"),
     "reproduce access --out paper": (1, TRAIN),
     "bench step": (1, TRAIN),

@@ -100,6 +100,9 @@ LATE = {
     "signals: a process is ready for them before it imports the rest": """
         __main__ -> cli
     """,
+    "cycles: the parser knows all verbs, and a script for shells is made from it": """
+        cli.completion -> cli
+    """,
     "cycles: methods of Program and Trace that show, run or save them": """
         pictures.trace_records -> pictures.trace_svg
         pictures.trace_records -> pictures.traces

@@ -39,6 +39,7 @@ VERBS = {
     "examples": "list the examples that ship with nram, or copy them",
     "reproduce": "reproduce the paper's Table 1 and its figure of generalisation",
     "bench": "measure speed",
+    "completion": "print a script with which your shell completes commands of nram",
 }
 
 

@@ -25,7 +25,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("action", nargs="?", choices=["copy"], help="copy the examples instead of listing them")
     parser.add_argument(
-        "names", nargs="*", metavar="NAME", help="a file or a folder of the list, as sum.jsonl or tasks (default: all)"
+        "names",
+        nargs="*",
+        metavar="EXAMPLE",
+        help="a file or a folder of the list, as sum.jsonl or tasks (default: all)",
     )
     parser.add_argument(
         "--out", type=Path, default=Path("examples"), metavar="DIR", help="where copies go (default: examples)"

@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--memory", metavar="CELLS", help=HELP)
     source.add_argument("--complexity", type=positive, metavar="N", help="sample an instance with this n instead")
-    parser.add_argument("--task", metavar="T", help="task of the instance (default: the program's task)")
+    parser.add_argument("--task", metavar="TASK", help="task of the instance (default: the program's task)")
     parser.add_argument("--seed", type=natural, metavar="S", help="seed of the instance (default: 0)")
     parser.add_argument("--memory-size", type=positive, metavar="M", help="pad the memory with zeros to M cells")
     parser.add_argument(

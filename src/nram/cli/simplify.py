@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "of steps and halting. With --task this holds only for inputs of that task."
     )
     add_program(parser)
-    parser.add_argument("--task", metavar="T", help="also drop the rows that no input of this task leads to")
+    parser.add_argument("--task", metavar="TASK", help="also drop the rows that no input of this task leads to")
     parser.add_argument("--keep-registers", action="store_true", help="also keep the final values of the registers")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write it to this file (JSON, or text for .nram)")
     add_modules(parser)

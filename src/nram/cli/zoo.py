@@ -14,7 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "List the programs that ship with nram, or show the card of one. NAME@ORIGIN names one program. NAME alone "
         f"means the first that exists of the origins {', '.join(ORIGINS)}."
     )
-    parser.add_argument("name", nargs="?", metavar="NAME", help="show the card of this program")
+    parser.add_argument("name", nargs="?", metavar="PROGRAM", help="show the card of this program")
 
 
 def run(arguments: argparse.Namespace) -> int:
