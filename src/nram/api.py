@@ -27,7 +27,7 @@ from nram.runtime import DeviceName
 from nram.search.job import SearchJob, Space
 from nram.search.state import Outcome
 from nram.tasks.base import Instance, Task
-from nram.tasks.example_files import MOST_BYTES, read_examples
+from nram.tasks.example_files import MOST_BYTES, Reading, read_examples
 from nram.training.callbacks import Report as TrainingReport
 from nram.training.callbacks import TrainingCallbacks
 from nram.training.job import TrainingJob
@@ -97,11 +97,18 @@ def learn(
     method: LearningMethod = "both",
     workers: int | None = None,
     resume: bool = False,
+    cells: str | Iterable[int] | None = None,
+    result: str | Sequence[str] = (),
+    layout: str | None = None,
 ) -> Learned:
     """Learn a program from examples within `budget` seconds, as `nram learn` does: by search, then by training.
 
-    `examples` is a file, JSONL or CSV, or the examples themselves, of lists or arrays. These are then written to
-    `examples.jsonl` in the folder `out`, where program, picture and report go too (default: `learned/NAME`).
+    `examples` is a file, CSV or JSON, or the examples themselves, of lists or arrays: pairs of memories, or objects
+    with names such as `{"values": [3, 1, 2], "x": 1, "result": 1}`. These are then written to `examples.jsonl` in the
+    folder `out`, where program, picture and report go too (default: `learned/NAME`).
+
+    `cells` chooses the cells of a memory that count: 'all', 'changed', or addresses. `result` names the columns with
+    the results, `layout` says where the columns lie in memory; by default nram chooses both.
 
     The result prints as a report. It has `found`, true only if `program` is exact on every example, those held out
     included, and `judgement`.
@@ -114,8 +121,16 @@ def learn(
     else:
         folder = Path("learned", "examples") if out is None else Path(out)
         file = _written(examples, folder / "examples.jsonl")
+    addresses = cells if cells is None or isinstance(cells, str) else " ".join(map(str, cells))
+    results = (result,) if isinstance(result, str) else tuple(result)
     job = LearningJob(
-        read_examples(file), folder, budget=budget, seed=seed, method=method, workers=workers, resume=resume
+        read_examples(file, Reading(addresses, results, layout)),
+        folder,
+        budget=budget,
+        seed=seed,
+        method=method,
+        workers=workers,
+        resume=resume,
     )
     return job.run()
 
@@ -146,7 +161,7 @@ def _line(example: Example, number: int) -> str:
     except (TypeError, ValueError) as error:
         raise UsageError(
             f"example {number} cannot be used ({error}): give a pair of memories, before and after, or an object with "
-            "'input' and 'output', of whole numbers"
+            "'input' and 'output' or with named columns, of whole numbers"
         ) from None
 
 

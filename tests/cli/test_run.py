@@ -203,7 +203,7 @@ WRONG_RUNS = {
     "an unknown engine": (["--engine", "steam"], "invalid choice: 'steam'"),
     "a folder that does not exist": (["--out", "nowhere/x.npy"], "there is no folder nowhere"),
     "a folder": (["--out", "."], "--out . is a folder"),
-    "no memory": ([], "one of the arguments --memory --complexity is required"),
+    "no memory": ([], "one of the arguments --memory --input --complexity is required"),
 }
 
 

@@ -168,7 +168,7 @@ WRONG: dict[str, tuple[tuple[str | int, ...], Any, str]] = {
     "another version": (("nram_program",), 2, "it has version 2, and this nram reads version 1"),
     "a version with a fraction": (("nram_program",), 1.0, "it has version 1.0"),
     "a true version": (("nram_program",), True, "it has version True"),
-    "an unknown key": (("shade",), "red", "'shade' is unknown: remove it, or correct its spelling"),
+    "an unknown key": (("zzz",), "red", "'zzz' is unknown: remove it, or correct its spelling"),
     "an unknown key in a row": ((*R, "jump"), 1, HERE + "'jump' is unknown"),
     "an unknown key in a proof": ((*V, "by"), 1, THERE + "'by' is unknown"),
     "a name that is none": (("name",), 7, "'name' is 7, not a text"),
@@ -258,14 +258,14 @@ def test_what_is_missing_is_named_with_its_place(path):
 
 def test_all_that_is_wrong_is_named_at_once():
     value = to_json(GOOD)
-    for path, new in ((("name",), 7), (("shade",), "red"), (("limit",), "n^2"), (("origin",), "found")):
+    for path, new in ((("name",), 7), (("zzz",), "red"), (("limit",), "n^2"), (("origin",), "found")):
         value = change(value, path, new)
     value = change(value, (*V, "halts"), 1)
     value = change(value, (*R, "operations"), [["JUMP"], ["ADD", "r1"], ["INC", "r9"], ["INC", "o9"], "ZERO"])
     value = change(value, (*R, "next"), 9)
     value = change(value, (*R, "halt"), 9)
     value = change(value, ("states", 1), [])
-    expected = ["'shade'", "'name'", "'limit'", THERE + "'halts'", "origin 'found'", "state 1: no row applies"]
+    expected = ["'zzz'", "'name'", "'limit'", THERE + "'halts'", "origin 'found'", "state 1: no row applies"]
     expected += [HERE + f"operation {number}" for number in range(1, 6)]
     expected += [HERE + "'halt'", HERE + "it goes on in state 9"]
     problems = problems_of(value)

@@ -167,7 +167,7 @@ def test_every_structure_gets_its_share_and_chains_grow():
 
 
 BAD_EXAMPLES = {
-    "not json": ("nonsense", "line 1 cannot be read (it is not JSON"),
+    "not json": ("nonsense", "line 1: it cannot be read (it is not JSON"),
     "no object": ("[1, 2]", "is not an object"),
     "unknown key": ('{"input": [1,0,0], "output": [0,0,0], "cell": [1]}', "'cell' is unknown"),
     "unequal": ('{"input": [1,0,0], "output": [1,0]}', "they must be as many"),

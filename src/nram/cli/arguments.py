@@ -4,6 +4,7 @@ import argparse
 
 from nram.pictures.shapes import THEMES
 from nram.runtime import DEVICES
+from nram.tasks.example_files import Reading
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -26,6 +27,32 @@ def add_theme(parser: argparse.ArgumentParser) -> None:
         help="colours for a light or a dark page; auto is for both in an SVG, which follows its reader, and light "
         "elsewhere (default: auto)",
     )
+
+
+def add_reading(parser: argparse.ArgumentParser) -> None:
+    """The options that say how a file of examples is read."""
+    parser.add_argument(
+        "--cells",
+        metavar="CELLS",
+        help="the cells that count: all, changed (in each example those that it changes), or addresses, as 0 or "
+        "0,3..5 or 1..n (default: those that change in any example of the same memory size)",
+    )
+    parser.add_argument(
+        "--result",
+        metavar="NAMES",
+        help="the columns with the results, as result or low,high (default: by their names, or the last one)",
+    )
+    parser.add_argument(
+        "--layout",
+        metavar="WORDS",
+        help="where the columns lie in memory, as 'x ->result values[] 0' (default: nram chooses and shows it)",
+    )
+
+
+def reading_of(arguments: argparse.Namespace) -> Reading:
+    """How a file of examples is to be read."""
+    results = tuple(name.strip() for name in (arguments.result or "").split(",") if name.strip())
+    return Reading(arguments.cells, results, arguments.layout)
 
 
 def natural(text: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from nram.cli.arguments import add_device, jax_seed, positive
+from nram.cli.arguments import add_device, add_reading, jax_seed, positive, reading_of
 from nram.cli.output import print_json
 from nram.cli.progress import TrainingDisplay
 from nram.cli.search import SearchProgress
@@ -17,21 +17,23 @@ from nram.learning.report import to_json, to_text
 from nram.limits import StepLimit
 from nram.messages import command
 from nram.process import interruptible
-from nram.tasks.example_files import read_examples
+from nram.tasks.example_files import Example, read_examples
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        'Learn a program from examples: one object a line, {"input": [...], "output": [...]}, or CSV '
-        "with the header input,output. 'cells' names those that must be right (default: those in which output "
-        "differs from input), 'steps' how long a program may run. The largest examples are held out: they test "
-        "what is found, and nothing is learned from them. Ctrl-C keeps the best so far."
+        "Learn a program from examples: a CSV file with named columns such as values,x,result, or objects like "
+        '{"values": [3, 1, 2], "x": 1, "result": 1}, one a line or in a JSON list. nram lays them out in memory. With '
+        "input and output, each line gives the whole memory before and after; 'cells' then names those that must be "
+        "right, 'steps' how long a program may run. The largest examples are held out: they test what is found, and "
+        "nothing is learned from them. Ctrl-C keeps the best so far."
     )
     parser.epilog = (
-        "The size of an example is the number of its input cells that are not 0. The exit status is 0 only if "
+        "The size of an example is the number of values in its lists, or else its largest input; with whole memories, "
+        "the number of input cells that are not 0. The exit status is 0 only if "
         "the program is exact on every example, held-out ones included; otherwise the best is written and it is 1."
     )
-    parser.add_argument("examples", type=Path, metavar="EXAMPLES", help="a file of examples, .jsonl or .csv")
+    parser.add_argument("examples", type=Path, metavar="EXAMPLES", help="a file of examples, .csv, .jsonl or .json")
     parser.add_argument("--budget", type=float, default=300.0, metavar="SECONDS", help="in all (default: 300)")
     parser.add_argument("--seed", type=jax_seed, default=0, metavar="S", help="default: 0")
     parser.add_argument("--out", type=Path, metavar="DIR", help="default: learned/NAME, by the name of the file")
@@ -49,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--workers", type=positive, metavar="W", help="threads of the search (default: one a core)")
     parser.add_argument("--resume", action="store_true", help="go on with what is in --out")
+    add_reading(parser)
     add_device(parser)
 
 
@@ -63,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.budget > 0:
         raise UsageError(f"--budget {arguments.budget:g} leaves no time: give seconds above 0")
     job = LearningJob(
-        read_examples(arguments.examples),
+        read_examples(arguments.examples, reading_of(arguments)),
         arguments.out or Path("learned") / arguments.examples.stem,
         budget=arguments.budget,
         seed=arguments.seed,
@@ -83,9 +86,17 @@ def run(arguments: argparse.Namespace) -> int:
             out = job.folder
             print(f"{out / 'program.json'} (also program.nram, program.svg and report.json)")
             if learned.found:
-                memory = " ".join(map(str, learned.parts.training[0].instance.input))
-                print(f"Try it: {command('run', out / 'program.json', memory=memory)}")
+                print(f"Try it: {command('run', out / 'program.json', **_trial(learned.parts.training[0]))}")
     return 0 if learned.found else 1
+
+
+def _trial(example: Example) -> dict[str, str | list[str]]:
+    """The options of `nram run` that give a program the inputs of an example."""
+    memory, layout = example.instance.input, example.layout
+    if layout is None:
+        return {"memory": " ".join(map(str, memory))}
+    inputs = layout.given(memory).items()
+    return {"input": [f"{name}={' '.join(map(str, v)) if isinstance(v, list) else v}" for name, v in inputs]}
 
 
 class LearningProgress(SearchProgress, LearningCallbacks):

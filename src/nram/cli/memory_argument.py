@@ -5,13 +5,16 @@ from __future__ import annotations
 import io
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from nram.errors import NramError, UsageError, shown
 from nram.files import parse_json, read_bounded
+from nram.programs.ir import Program
 from nram.programs.memory import check_lists
+from nram.tasks.named_columns import numbers_in
 
 HELP = (
     "numbers separated by spaces or commas, a JSON list of them, @FILE (text, JSON or .npy) or - for standard input; "
@@ -29,6 +32,22 @@ def read_memory(text: str) -> list | np.ndarray:
     if text.startswith("@"):
         return _from_file(text[1:])
     return _from_text(text, "--memory")
+
+
+def named_memory(program: Program, given: Sequence[str]) -> list[int]:
+    """The memory of a program with a layout, from inputs as NAME=VALUE."""
+    layout = program.layout
+    if layout is None:
+        raise UsageError(f"the program {program.name} has no names for its inputs: give --memory instead of --input")
+    values = {}
+    for text in given:
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or name in values:
+            wrong = "is given twice" if equals else "has no '='"
+            raise UsageError(f'--input {shown(text)} {wrong}: write each input as x=1 or values="3 1 2"')
+        part = layout.inputs.get(name)
+        values[name] = numbers_in(value, part is not None and part.length is not None)
+    return layout.memory(values)
 
 
 def _from_file(name: str) -> list | np.ndarray:

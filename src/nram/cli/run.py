@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from nram.cli.arguments import natural, positive
-from nram.cli.memory_argument import HELP, read_memory
+from nram.cli.memory_argument import HELP, named_memory, read_memory
 from nram.cli.output import print_json
 from nram.cli.program_argument import add_modules, add_program, limit_in_words, program_of, require_limit
 from nram.errors import NramError, UsageError
@@ -45,6 +45,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_program(parser)
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--memory", metavar="CELLS", help=HELP)
+    source.add_argument(
+        "--input",
+        action="append",
+        metavar="NAME=VALUE",
+        help='an input by name, as x=1 or values="3 1 2", for a program that was learned from named columns',
+    )
     source.add_argument("--complexity", type=positive, metavar="N", help="sample an instance with this n instead")
     parser.add_argument("--task", metavar="TASK", help="task of the instance (default: the program's task)")
     parser.add_argument("--seed", type=natural, metavar="S", help="seed of the instance (default: 0)")
@@ -75,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
         require_limit(program, limit)
     elif limit is None:
         limit = limit_for(program, task)(arguments.complexity)
-    memory = read_memory(arguments.memory) if instance is None else instance.input
+    memory = _memory(arguments, program) if instance is None else instance.input
     before = prepare_memory(memory, arguments.memory_size)
     bound = check_max_steps(limit, before.shape[-1])
     _check_out(arguments.out, before.ndim == 2)
@@ -88,8 +94,13 @@ def run(arguments: argparse.Namespace) -> int:
         _write(result.memory, arguments.out)
     if arguments.json:
         parts = {name: _plain(getattr(result, name)) for name in ("memory", "registers", "steps", "halted")}
+        if arguments.input is not None:
+            parts["results"] = _results(program, before, result)
         print_json(parts if instance is None else {**parts, "right": right, "cells": instance.cells})
     else:
+        if arguments.input is not None:
+            for name, value in _results(program, before, result).items():
+                print(f"{name} = {' '.join(map(str, value)) if isinstance(value, list) else value}")
         _show(program, before, result, instance, arguments.full)
         if task is not None and instance is not None:
             cells = f"{len(instance.cells):,} output cell{'' if len(instance.cells) == 1 else 's'}"
@@ -126,6 +137,18 @@ def _task(arguments, program: Program) -> Task | None:
 def _instance(arguments, task: Task) -> Instance:
     size, arguments.memory_size = arguments.memory_size, None  # the instance is sampled in that size
     return task.sample(arguments.complexity, 1, arguments.seed or 0, size)[0]
+
+
+def _memory(arguments, program: Program) -> list | np.ndarray:
+    """The memory that is given as a whole, or laid out from inputs by name."""
+    if arguments.input is None:
+        return read_memory(arguments.memory)
+    return named_memory(program, arguments.input)
+
+
+def _results(program: Program, before: np.ndarray, result: Result) -> dict[str, int | list[int]]:
+    assert program.layout is not None
+    return program.layout.results(before.tolist(), result.memory.tolist())
 
 
 def _plain(value):

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from nram.cli.arguments import natural, positive
+from nram.cli.arguments import add_reading, natural, positive, reading_of
 from nram.cli.output import PLAIN_SECONDS, ProgressLine, note, print_json
 from nram.cli.program_argument import add_modules, load_modules, module_options
 from nram.errors import NramError, UsageError
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "source",
         metavar="TASK|FILE",
-        help='a task, by name or by its file (.py), or a file with {"input": [...], "output": [...]} lines',
+        help="a task, by name or by its file (.py), or a file of examples, as 'nram learn' reads it",
     )
     parser.add_argument("--budget", type=float, default=60.0, metavar="SECONDS", help="default: 60")
     parser.add_argument("--candidates", type=positive, metavar="N", help="stop after so many, by whole rounds")
@@ -62,6 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--verify-budget", type=float, default=10.0, metavar="SECONDS", help="of each part of the verification; 0: none"
     )
+    add_reading(parser)
     add_modules(parser)
 
 
@@ -81,6 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
         seed=arguments.seed,
         start=None if arguments.start is None else load_program(arguments.start),
         words=words if arguments.start is None else [*words, "--from", arguments.start],
+        reading=reading_of(arguments),
     )
     out = arguments.out or Path(f"{job.name}.nram")
     with job.saved_beside(out, arguments.resume) as saved_job:
@@ -139,6 +141,8 @@ def _found(arguments: argparse.Namespace, program: Program, job: SearchJob, outc
         if report is not None:
             print(report.to_text(pasted(out)))
         elif job.task is None:
+            if program.layout is not None:
+                print(f"Layout: {program.layout}", *program.layout.describe(), sep="\n  ")
             print("It fits every example. Whether it does more than that, only more examples can tell.")
         print(out)
         if options := module_options(program):

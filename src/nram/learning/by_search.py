@@ -54,7 +54,7 @@ def learn_by_search(
 
     search = SearchJob(
         name=job.name,
-        source="examples" if job.steps is None else f"examples {job.steps_in_words}",
+        source=" ".join(["examples", *([] if job.steps is None else [job.steps_in_words]), *job.file.reading.words]),
         pool=pool_of(parts.training, job.seed),
         counterexamples=counterexamples,
         structures=STRUCTURES,

@@ -11,7 +11,7 @@ import re
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
@@ -70,6 +70,7 @@ class LearningJob:
     def words(self) -> list[str]:
         """The words of the command after `nram` on which the result depends."""
         words = ["learn", pasted(self.file.path), "--seed", str(self.seed), "--budget", f"{self.budget:g}"]
+        words += self.file.reading.words
         if self.method != "both":
             words += ["--method", self.method]
         return words if self.steps is None else [*words, "--steps", self.steps_in_words]
@@ -174,6 +175,9 @@ class LearningJob:
         report = read_record(_Report, read_json(path, MOST_BYTES, "report"), str(path), "; choose another --out")
         if report.examples.sha256 != self.file.digest:
             raise UsageError(f"{path} is about other examples: choose another --out")
+        if report.examples.options != self.file.reading.words:
+            given = " ".join(report.examples.options) or "no --cells, --result and --layout"
+            raise UsageError(f"{path} was learned with {given}: go on with the same, or choose another --out")
         refused, by_search = report.refused_by_held_out, report.search.refused if report.search else 0
         scored = report.trained.scored if report.trained else 0
         if report.program is None:
@@ -196,7 +200,9 @@ class LearningJob:
             *candidate.how,
         )
         made = card(self.words, self.seed, details)
-        return replace(candidate.program, name=self.name, task=None, limit=self.steps, made=made)
+        return replace(
+            candidate.program, name=self.name, task=None, limit=self.steps, made=made, layout=self.file.layout
+        )
 
 
 _CARD = ("command", "seed", "examples", "shown", "steps", "versions", "date")
@@ -244,6 +250,7 @@ Count = Annotated[int, Span(0, 10**12)]
 @dataclass(frozen=True)
 class _Examples(Tolerant):
     sha256: str
+    options: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,18 @@ class Wrong:
             "obtained": self.obtained,
             "halted": self.halted,
             "right_only_at_limit": self.only_at_limit,
+            **self.by_name(),
+        }
+
+    def by_name(self) -> dict[str, Any]:
+        """The inputs and the results by name, if the example has a layout."""
+        layout, instance = self.example.layout, self.example.instance
+        if layout is None:
+            return {}
+        return {
+            "inputs": layout.given(instance.input),
+            "expected_results": layout.results(instance.input, instance.output),
+            "obtained_results": layout.results(instance.input, self.obtained),
         }
 
 

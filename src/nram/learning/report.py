@@ -17,6 +17,7 @@ from nram.tasks.example_files import ExampleFile
 if TYPE_CHECKING:
     from nram.learning.job import Learned
 
+SIZES = "the number of input cells that are not 0", "the number of values in the lists, or else the largest input"
 SMALL = 3  # a search needs examples of sizes up to here to start with
 MOST_SHOWN = 40  # cells of a memory in words
 
@@ -34,6 +35,9 @@ def to_json(learned: Learned) -> dict[str, Any]:
             "training": len(learned.parts.training),
             "held_out": len(learned.parts.held_out),
             "held_out_longer": learned.parts.longer,
+            "counted": job.file.counted,
+            "layout": None if job.file.layout is None else str(job.file.layout),
+            "options": job.file.reading.words,
         },
         "training": None if judgement is None else judgement.training.to_json(),
         "held_out": None if judgement is None else judgement.held_out.to_json(),
@@ -62,7 +66,7 @@ def beginning(file: ExampleFile, parts: Parts) -> str:
     return (
         f"{file.path}: {len(parts.all)} examples{repeated}; to learn from {len(parts.training)} "
         f"({sizes_in_words(parts.training)}), held out {len(parts.held_out)} ({sizes_in_words(parts.held_out)}); "
-        "the size is the number of input cells that are not 0"
+        f"the size is {SIZES[file.layout is not None]}"
     )
 
 
@@ -82,8 +86,9 @@ def to_text(learned: Learned) -> str:
             f"  They helped to choose: {many} program{'s' if many > 1 else ''} that fitted the training examples "
             f"{'were' if many > 1 else 'was'} wrong on them. Fresh examples would be a fairer test."
         )
+    lines += _what_counts(learned.job.file)
     lines.append(_halting(learned))
-    if stray := judgement.training.stray + judgement.held_out.stray:
+    if learned.job.file.layout is None and (stray := judgement.training.stray + judgement.held_out.stray):
         lines.append(
             f"On {stray} of {len(parts.all)} examples it also changes cells that were not asked about: if they matter, "
             "name them in 'cells'."
@@ -118,6 +123,13 @@ def _counted(score: Score) -> str:
     if score.exact:
         return f"exact on all {score.examples} {which}"
     return f"exact on {score.right} of {score.examples} {which}"
+
+
+def _what_counts(file: ExampleFile) -> list[str]:
+    if file.layout is None:
+        return [f"What counts: {file.counted}."]
+    told = [f"What counts: {file.counted}: {file.layout}"]
+    return told + [f"  {line}" for line in file.layout.describe()]
 
 
 def _halting(learned: Learned) -> str:
@@ -155,11 +167,25 @@ def _wrong_in_words(wrong: Wrong) -> list[str]:
     if wrong.only_at_limit:
         ending = "  (right when stopped at its limit, and spoiled later)"
     return [
-        f"  line {wrong.example.line}, size {wrong.example.size}: {cells}",
+        f"  {wrong.example.where}, size {wrong.example.size}: {cells}",
+        *_by_name(wrong),
         f"  input    {memory_in_words(instance.input)}",
         f"  expected {memory_in_words(instance.output)}",
         f"  obtained {memory_in_words(wrong.obtained)}{ending}",
     ]
+
+
+def _by_name(wrong: Wrong) -> list[str]:
+    """The inputs and results by name, if there are names."""
+    named = wrong.by_name()
+    lines = {"inputs": "given    ", "expected_results": "expected ", "obtained_results": "obtained "}
+    return [f"  {lines[key]}{values_in_words(values)}" for key, values in named.items()]
+
+
+def values_in_words(values: dict[str, Any]) -> str:
+    """Inputs or results by name: values = 3 1 2, x = 1."""
+    words = {name: memory_in_words(value) if isinstance(value, list) else value for name, value in values.items()}
+    return ", ".join(f"{name} = {text}" for name, text in words.items())
 
 
 def _notes(learned: Learned) -> list[str]:

@@ -31,7 +31,8 @@ from nram.search.schedule import CHAINS_OF_ONE_STRUCTURE, STRUCTURES
 from nram.search.state import Outcome, Question, SearchState, load_state, save_state
 from nram.search.structure import Structure, embed
 from nram.tasks.base import Instance, Task
-from nram.tasks.example_files import read_examples
+from nram.tasks.example_files import Reading, read_examples
+from nram.tasks.layout import Layout
 
 Source = str | os.PathLike[str] | Task | Sequence[Instance]
 """A task (an object, a name or a file), a file of examples, or instances."""
@@ -108,6 +109,8 @@ class SearchJob:
     """Of the file with examples or with the task, if it is one: a search does not go on with other examples."""
     start: Program | None = None
     """The program to be repaired."""
+    layout: Layout | None = None
+    """Where the columns of the file lie in memory, if they have names."""
     words: Sequence[str] = ()
     """Of the command that asks for this search, for the card."""
     saved: Path | None = None
@@ -124,20 +127,25 @@ class SearchJob:
         seed: int = 0,
         start: Program | None = None,
         words: Sequence[str] = (),
+        reading: Reading | None = None,
     ) -> SearchJob:
         """The search for a program that solves this task or fits these examples."""
         given = os.fspath(source) if isinstance(source, os.PathLike) else source
         named = given if isinstance(given, str) else ""
-        task = digest = None
+        task = digest = layout = None
+        reading = reading or Reading()
         if isinstance(given, Task):
             task = given
         elif named and (named in task_names() or is_task_file(named) or not Path(named).is_file()):
             task = get_task(named)
+        if reading.words and (task is not None or not named):
+            raise UsageError(f"{reading.words[0]} is for a file of examples: leave it out")
         if task is not None:
             pool = task_pool(task, seed)
         elif named:
-            file = read_examples(Path(named))
+            file = read_examples(Path(named), reading)
             pool, digest = Pool(tuple(example.instance for example in file.examples)), file.digest[:16]
+            layout = file.layout
         else:
             pool = Pool(tuple(cast(Sequence[Instance], given)))
         if is_task_file(named):
@@ -146,7 +154,7 @@ class SearchJob:
         name = task.name if task is not None else Path(named).stem or "found"
         return cls(
             name=name,
-            source=named or name,
+            source=" ".join([named or name, *reading.words]),
             pool=pool,
             counterexamples=counterexamples_of(task, seed),
             structures=structures,
@@ -154,7 +162,8 @@ class SearchJob:
             task=task,
             digest=digest,
             start=start,
-            words=["search", pasted(named or name), "--seed", str(seed), *space.words, *words],
+            layout=layout,
+            words=["search", pasted(named or name), "--seed", str(seed), *space.words, *reading.words, *words],
         )
 
     @contextlib.contextmanager
@@ -269,4 +278,5 @@ class SearchJob:
             origin="searched" if self.start is None else "repaired",
             limit=None if self.task is None else self.task.step_limit,
             made=card(self.words, self.seed, details),
+            layout=self.layout,
         )

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import operator
 import re
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -155,7 +156,7 @@ class Layout:
             raise UsageError(f"these inputs need a memory of {least} cells, and it has {size}: give a larger one")
         memory = [0] * size
         lengths = self._lengths(values)
-        places = self._places(lengths, _room(self, values))
+        places = self._places(lengths, self.size_of(values) + 1)
         for part, place in zip(self.parts, places, strict=False):
             if part.kind == "column" and part.name:
                 numbers = values[part.name] if part.length is not None else [values[part.name]]
@@ -170,8 +171,8 @@ class Layout:
     def least_memory(self, values: Values) -> int:
         """The size of the smallest memory for these inputs. It does not depend on the results."""
         every = [number for name, part in self.inputs.items() for number in _flat(values[name], part)]
-        used = self._places(self._lengths(values), _room(self, values))[-1]
-        least = max(LEAST_CELLS, used + 1, max(every, default=0) + 1, self.sums * sum(every) + 1)
+        used = self._places(self._lengths(values), self.size_of(values) + 1)[-1]
+        least = max(LEAST_CELLS, used + 1, max(every, default=0) + 2, self.sums * sum(every) + 1)
         if least > (self.cells or MOST_MEMORY):
             most = "nram can make" if self.cells is None else f"the layout has, M={self.cells}"
             raise UsageError(f"these inputs need a memory of {least} cells, more than {most}: use smaller numbers")
@@ -181,7 +182,7 @@ class Layout:
         """From the memory at the start and the results: the memory at the end, and the addresses of the results."""
         end, cells = list(memory), list[int]()
         given = self.given(memory)
-        places = self._places(self._lengths(given), _room(self, given))
+        places = self._places(self._lengths(given), self.size_of(given) + 1)
         for index, (part, place) in enumerate(zip(self.parts, places, strict=False)):
             if part.kind == "length" and part.name in self.outputs:
                 numbers = [len(values[part.name])]
@@ -222,7 +223,7 @@ class Layout:
     def results(self, start: Sequence[int], end: Sequence[int]) -> dict[str, int | list[int]]:
         """The results in a memory at the end, by name."""
         given = self.given(start)
-        places = self._places(self._lengths(given), _room(self, given))
+        places = self._places(self._lengths(given), self.size_of(given) + 1)
         counts = {
             part.name: end[place]
             for part, place in zip(self.parts, places, strict=False)
@@ -239,6 +240,23 @@ class Layout:
                     numbers = numbers[: counts.get(part.result, ending)]
                 found[part.result] = numbers
         return found
+
+    def size_of(self, values: Values) -> int:
+        """n: how many numbers the input lists have, or else the largest input."""
+        lists = [len(values[name]) for name, part in self.inputs.items() if part.length is not None]
+        return sum(lists) if lists else max(values[name] for name in self.inputs)
+
+    def name_of(self, start: Sequence[int], cell: int) -> str:
+        """What lies in a cell, by name: 'result', or 'sorted[2]' for the third number of a list."""
+        given = self.given(start)
+        places = self._places(self._lengths(given), self.size_of(given) + 1)
+        index = bisect_right(places, cell) - 1
+        if index >= len(self.parts) or self.parts[index].kind == "zero":
+            return f"cell {cell}"
+        part = self.parts[index]
+        if part.kind != "column":
+            return str(part)
+        return (part.result or part.name) + ("" if part.length is None else f"[{cell - places[index]}]")
 
     # ---- addresses
 
@@ -369,12 +387,6 @@ def _cells(part: Part, lengths: Mapping[str, int], room: int) -> int:
     return lengths[part.length] if not part.open else int(part.length[:-1] or 1) * room
 
 
-def _room(layout: Layout, values: Values) -> int:
-    """The room for a result list of open length: n + 1 numbers."""
-    lists = [len(values[name]) for name, part in layout.inputs.items() if part.length is not None]
-    return 1 + (sum(lists) if lists else max(values[name] for name in layout.inputs))
-
-
 def _flat(value: Any, part: Part) -> Sequence[int]:
     return value if part.length is not None else [value]
 
@@ -424,6 +436,11 @@ def _require(values: Values, columns: Mapping[str, Part]) -> None:
 
 
 # ---- the layout of a table
+
+
+def result_names(text: str) -> list[str]:
+    """The results that a text for a layout names by arrows."""
+    return [part.result for part in _words(text)[0] if part.result]
 
 
 def layout_of(rows: Sequence[Values], results: Sequence[str], text: str | None = None) -> Layout:
