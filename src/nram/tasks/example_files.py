@@ -476,9 +476,7 @@ def _laid_out(row: Mapping[str, Any], line: int, layout: Layout, problems: Probl
         end, cells = layout.answer(start, row)
         outside = next((end[cell] for cell in cells if end[cell] >= size), None)
         if outside is not None:
-            raise UsageError(
-                f"the result {outside} does not fit into a memory of {size} cells: add M>sum to --layout"
-            )
+            raise UsageError(f"the result {outside} does not fit into a memory of {size} cells: add M>sum to --layout")
     except UsageError as error:
         problems.add(str(error).partition(":")[2] or str(error), line, str(error))
         return None
