@@ -6,9 +6,10 @@ import re
 import xml.etree.ElementTree as ElementTree
 
 import pytest
+from matplotlib.colors import to_rgb
 
 from nram.pictures.circuits import draw_program, program_picture, program_svg
-from nram.pictures.figures import bytes_of, picture_figure
+from nram.pictures.figures import bytes_of, luminance, picture_figure
 from nram.pictures.shapes import COLOURS, STYLES, Circle, Path, Picture, Rectangle, Text
 from nram.programs.text import from_text
 
@@ -17,13 +18,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def contrast(one: str, other: str) -> float:
     """The contrast ratio of two colours, as the accessibility guidelines define it: 1 to 21."""
-
-    def luminance(colour: str) -> float:
-        parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-    low, high = sorted((luminance(one), luminance(other)))
+    low, high = sorted(luminance(to_rgb(colour)) for colour in (one, other))
     return (high + 0.05) / (low + 0.05)
 
 
@@ -32,6 +27,7 @@ LETTERS = {
     **dict.fromkeys(("ground", "band", "module", "reads", "writes", "register"), ("ink", "pale")),
     **dict.fromkeys(("tag", "changed", "asked"), ("ink",)),
     "stop": ("on_stop",),
+    "ground": ("ink", "pale", "read", "written", "output"),
 }
 LINES = {"ground": ("wire", "kept", "read", "written"), "changed": ("read", "written"), "asked": ("read", "written")}
 

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import re
+import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 
 from nram.errors import NramError, UsageError
 from nram.extensions import get_task
-from nram.pictures.heatmaps import draw_heatmap
+from nram.pictures.figures import luminance
+from nram.pictures.heatmaps import BLACK, OUTLINE, READ, WHITE, WRITTEN, draw_heatmap, heatmap
+from nram.pictures.heatmaps import COLOURS as MAP
+from nram.pictures.shapes import COLOURS
 from nram.pictures.trace_html import trace_to_html
 from nram.pictures.trace_records import MAX_STEPS
+from nram.pictures.trace_svg import trace_to_svg
 from nram.pictures.traces import Trace, record_trace, trace_to_json, trace_to_latex, trace_to_text
 from nram.programs.interpret import Ending, Step, trace
 from nram.programs.ir import Program
 from nram.programs.text import from_text
 
 PAPER_MEMORY = [6, 2, 10, 6, 8, 9, 0, 0, 0, 0, 0, 0]
+SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = """</title><script>alert("x")</script> & $\\frac{$ % #_{}~^\\"""
 
 
@@ -270,7 +278,8 @@ class Page(HTMLParser):
 
 def test_the_page_shows_every_cell_and_marks_changes_reads_and_writes(copy_program):
     run = a_trace(copy_program, 4, 9)
-    head, *rows = Page(trace_to_html(run)).rows
+    captions, head, *rows = Page(trace_to_html(run)).rows
+    assert [words for words, _ in captions if words] == ["memory, by address", "registers"]
     memories = [list(memory) for memory in run.memories()]
     size = len(run.start)
     assert [words for words, _ in head[1 : size + 1]] == [str(cell) for cell in range(size)]
@@ -283,12 +292,11 @@ def test_the_page_shows_every_cell_and_marks_changes_reads_and_writes(copy_progr
         changed = {cell for cell, (_, kinds) in enumerate(cells) if "changed" in kinds}
         assert changed == {c for c in range(size) if i and memories[i][c] != memories[i - 1][c]}
         changes += len(changed)
-        if i < len(run.steps):
-            step = run.steps[i]
-            written = {access.pointer for access in step.writes}
-            read = {access.pointer for access in step.reads} - written
-            assert {cell for cell, (_, kinds) in enumerate(cells) if "written" in kinds} == written
-            assert {cell for cell, (_, kinds) in enumerate(cells) if "read" in kinds} == read
+        # A frame is around the value that was read, or around the value that was written.
+        written = {access.pointer: access.value for access in run.steps[i - 1].writes} if i else {}
+        read = {access.pointer: access.value for access in run.steps[i].reads} if i < len(run.steps) else {}
+        for kind, values in (("written", written), ("read", read)):
+            assert {cell: int(words) for cell, (words, kinds) in enumerate(cells) if kind in kinds} == values
     assert changes == 4
     assert len(rows) == 10 and rows[-1][0][0] == "end"
 
@@ -305,7 +313,7 @@ def test_the_page_says_what_it_leaves_out(copy_program):
     assert "31 of 41 cells" not in page  # gaps take columns too
     found = re.search(r"left out: (\d+) of 41 cells and 35 of 41 steps", page)
     assert found is not None
-    head = Page(page).rows[0]
+    head = Page(page).rows[1]
     assert sum(words.isdigit() for words, _ in head) == 41 - int(found[1])
     assert "35 left out" in page
     assert "left out" not in trace_to_html(run)
@@ -328,7 +336,91 @@ def test_a_heat_map_of_a_run_without_steps_or_accesses(tmp_path):
         assert (tmp_path / "map.png").stat().st_size > 1000
 
 
-def test_heat_maps_that_cannot_be_are_refused(copy_program, tmp_path):
+def marked(figure, marker: str) -> list[tuple[int, int, str]]:
+    """Column and line of the marks of one shape, with the number that stands there."""
+    axes = figure.axes[0]
+    corners = {"o": 26, "s": 5}[marker]
+    numbers = {text.get_position(): text.get_text() for text in axes.texts}
+    shapes = [c for c in axes.collections if len(c.get_paths()[0].vertices) == corners]
+    places = [(int(x), int(y)) for shape in shapes for x, y in np.asarray(shape.get_offsets())]
+    return sorted((x, y, numbers[x, y]) for x, y in places)
+
+
+def test_a_heat_map_marks_what_was_read_what_was_written_and_the_output_cells(copy_program):
+    run = a_trace(copy_program, 4, 9)
+    figure = heatmap(run)
+    steps = run.steps
+    reads = [(a.pointer, i, str(a.value)) for i, step in enumerate(steps) for a in step.reads]
+    writes = [(a.pointer, i + 1, str(a.value)) for i, step in enumerate(steps) for a in step.writes]
+    assert marked(figure, "o") == sorted(reads) and marked(figure, "s") == sorted(writes)
+    bars = [
+        np.mean(patch.get_path().transformed(patch.get_patch_transform()).get_extents().intervalx)
+        for patch in figure.axes[0].patches
+    ]
+    assert sorted(bars) == pytest.approx(sorted(run.output_cells))
+    assert run.outcome()[1] in figure.get_suptitle()
+    assert not heatmap(record_trace(copy_program, PAPER_MEMORY, 3)).axes[0].patches
+
+
+def test_marks_and_numbers_can_be_seen_on_every_colour_of_a_heat_map():
+    def contrast(one, other) -> float:
+        low, high = sorted(luminance(to_rgb(colour)) + 0.05 for colour in (one, other))
+        return high / low
+
+    for value in range(256):
+        ground = MAP(value)
+        for mark in (READ, WRITTEN):
+            assert max(contrast(mark, ground), contrast(OUTLINE, ground)) >= 3, value
+            assert contrast(mark, OUTLINE) >= 7
+        assert max(contrast(WHITE, ground), contrast(BLACK, ground)) >= 4.5
+
+
+def test_numbers_have_the_ink_with_more_contrast(copy_program):
+    figure = heatmap(a_trace(copy_program, 5, 11))
+    for axes in figure.axes[:2]:
+        for text in axes.texts:
+            ground = luminance(MAP(int(text.get_text()) / 10)[:3])
+            black = (ground + 0.05) / (luminance(to_rgb(BLACK)) + 0.05)
+            white = (luminance(to_rgb(WHITE)) + 0.05) / (ground + 0.05)
+            assert text.get_color() == (BLACK if black > white else WHITE) or abs(black - white) < 0.3
+
+
+def test_a_heat_map_as_svg_has_colours_for_dark_pages_too(copy_program, tmp_path):
+    path = tmp_path / "map.svg"
+    draw_heatmap(a_trace(copy_program, 3, 7), path)
+    page = path.read_text()
+    (rules,) = re.findall(r"prefers-color-scheme:dark\)\{(.*?)\}</style>", page)
+    for name in ("ground", "ink", "pale", "output"):
+        light, dark = COLOURS[name]
+        assert f'[style*="fill: {light}"]{{fill:{dark}!important}}' in rules
+    assert WHITE not in rules and READ not in rules  # the colours of the map and its marks stay
+    draw_heatmap(a_trace(copy_program, 3, 7), path, "dark")
+    assert "prefers-color-scheme" not in path.read_text() and COLOURS["ground"][1] in path.read_text()
+
+
+def test_frames_in_the_picture_of_a_table_are_around_what_was_read_and_written(copy_program):
+    run = a_trace(copy_program, 3, 7)
+    root = ElementTree.fromstring(trace_to_svg(run))
+    numbers = [(float(t.get("x", "")), float(t.get("y", "")), t.text or "") for t in root.iter(f"{SVG}text")]
+
+    def framed(kind: str) -> list[int]:
+        found = []
+        for rect in root.iter(f"{SVG}rect"):
+            x, y, wide, high = (float(rect.get(name, "")) for name in ("x", "y", "width", "height"))
+            if rect.get("class") == kind:
+                found += [
+                    int(word) for a, b, word in numbers if x < a < x + wide and y < b < y + high and word.isdigit()
+                ]
+        return sorted(found)
+
+    assert framed("written") == sorted(access.value for step in run.steps for access in step.writes)
+    assert framed("read") == sorted(access.value for step in run.steps for access in step.reads)
+    assert framed("asked") == sorted(run.output_cells)
+    assert {"memory, by address", "registers"} <= {word for _, _, word in numbers}
+
+
+def test_heat_maps_that_cannot_be_are_refused(copy_program, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # what cannot be written is saved in the current folder
     run = a_trace(copy_program, 2, 3)
     with pytest.raises(UsageError, match=r"\.png, \.svg, \.pdf"):
         draw_heatmap(run, tmp_path / "map.gif")

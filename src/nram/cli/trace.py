@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nram.cli.arguments import add_device, natural, positive
+from nram.cli.arguments import add_device, add_theme, natural, positive
 from nram.cli.memory_argument import HELP, read_memory
 from nram.cli.output import print_json, terminal_width
 from nram.cli.program_argument import add_modules, add_program, program_of, require_limit
@@ -57,6 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-steps", type=natural, metavar="N", help="step limit (default: T(n), or until it halts)")
     parser.add_argument("--format", choices=sorted(FORMATS.values()), help="default: text, or by the suffix of --out")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write to a file instead of standard output")
+    add_theme(parser)
     parser.add_argument("--full", action="store_true", help="show everything, however large it is")
     parser.add_argument(
         "--soft",
@@ -115,7 +116,7 @@ def _trace_program(arguments, form: str) -> int:
     if form == "picture":
         from nram.pictures.heatmaps import draw_heatmap
 
-        draw_heatmap(trace, arguments.out)
+        draw_heatmap(trace, arguments.out, arguments.theme)
     words = None if form == "picture" else _in_words(trace, form, arguments)
     return _deliver(arguments, words, lambda: trace_to_json(trace), f"{program.name}: {'; '.join(trace.outcome())}")
 
@@ -165,7 +166,7 @@ def _trace_soft(arguments, form: str) -> int:
     )
     words = None
     if form == "picture":
-        draw_soft_trace(trace, arguments.out, title)
+        draw_soft_trace(trace, arguments.out, title, arguments.theme)
     elif form == "json":
         words = json.dumps(soft_trace_to_json(trace, arguments.full)) + "\n"
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path as FilePath
 from typing import Any
@@ -52,13 +52,14 @@ def bytes_of(figure: Figure, suffix: str, theme: Theme = "light") -> bytes:
 
 def following_its_reader(svg: str) -> str:
     """matplotlib's SVG with rules for a dark page: they replace every colour of the table that the picture uses."""
+    table = dict(reversed(COLOURS.values()))  # of two with the same light colour, the first
     rules = [
         f'[style*="{property}: {light}"]{{{property}:{dark}!important}}'
-        for light, dark in COLOURS.values()
+        for light, dark in table.items()
         for property in ("fill", "stroke")
         if f"{property}: {light}" in svg
     ]
-    style = "<style>@media (prefers-color-scheme:dark){" + "".join(dict.fromkeys(rules)) + "}</style>"
+    style = "<style>@media (prefers-color-scheme:dark){" + "".join(rules) + "}</style>"
     return re.sub(r"(<svg [^>]*>)", lambda found: found[0] + "\n" + style, svg, count=1)
 
 
@@ -77,6 +78,12 @@ def new_figure(width: float, height: float) -> Figure:
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure
+
+
+def luminance(rgb: Iterable[float]) -> float:
+    """How bright a colour is to the eye, from 0 to 1, as the guidelines for accessible pages define it."""
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in rgb]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 # ---- shapes

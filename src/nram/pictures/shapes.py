@@ -28,10 +28,11 @@ COLOURS: dict[str, tuple[str, str]] = {  # on a light page, on a dark page
     "writes": ("#fdeae8", "#4a2529"),
     "register": ("#fbf6e3", "#3b3520"),
     "tag": ("#dfe6ee", "#313d49"),
-    "stop": ("#c62f45", "#c62f45"),
+    "stop": ("#c22b41", "#c22b41"),
     "on_stop": ("#ffffff", "#ffffff"),
     "changed": ("#ffe9a8", "#5c4a12"),
     "asked": ("#cfe8d6", "#24543a"),
+    "output": ("#2b7a4b", "#5fcf91"),
     "read": ("#2f6fab", "#6fb1ee"),
     "written": ("#c62f45", "#ff7a8c"),
 }
@@ -81,6 +82,7 @@ STYLES: dict[str, Style] = {
     # of traces
     "value": Style("ink", size=13, mono=True),
     "address": Style("pale", size=12, mono=True, italic=True),
+    "address asked": Style("ink", size=12, mono=True, italic=True),
     "pale": Style("pale", size=13, mono=True),
     "wrong": Style("written", size=13, mono=True, bold=True),
     "changed": Style("changed"),

@@ -15,14 +15,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from nram.errors import UsageError
 from nram.machine import Controller, Wiring
 from nram.machine.soft import Options, SoftState, soft_step, start_soft
-from nram.pictures.figures import save_figure
+from nram.pictures.figures import new_figure, save_figure, themed
+from nram.pictures.shapes import Theme, colour
 from nram.pictures.trace_records import instance_to_json, verdict
 from nram.pictures.trace_table import (
     GAP,
@@ -218,18 +218,22 @@ def soft_trace_to_json(trace: SoftTrace, distributions: bool = False) -> dict[st
 # ---- as a picture
 
 
-def draw_soft_trace(trace: SoftTrace, path: Path, title: str = "") -> None:
+def draw_soft_trace(trace: SoftTrace, path: Path, title: str = "", theme: Theme = "auto") -> None:
     """Draw a panel for each step, or for a selection: registers and memory cells against values, dark if probable.
 
     Below them, f_t and p_t.
     """
+    with themed(theme):
+        save_figure(_soft_figure(trace, title, theme), path, theme)
+
+
+def _soft_figure(trace: SoftTrace, title: str, theme: Theme) -> Figure:
     count, registers, size = trace.steps, trace.registers.shape[1], trace.memory.shape[-1]
     panels = _spread(count + 1, MOST_PANELS)
     down = -(-len(panels) // 6)
     across = -(-len(panels) // down)
     tall = min(max(1.6, 0.11 * (registers + 1 + size)), 4.0)
-    figure = Figure(figsize=(1.9 * across + 0.8, (tall + 0.35) * down + 2.0), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(1.9 * across + 0.8, (tall + 0.35) * down + 2.0)
     grid = figure.add_gridspec(down + 1, across, height_ratios=[*[tall] * down, 1.4])
     image = None
     for index, t in enumerate(panels):
@@ -237,7 +241,7 @@ def draw_soft_trace(trace: SoftTrace, path: Path, title: str = "") -> None:
         gap = np.full((1, size), np.nan)
         rows = np.concatenate([trace.registers[t], gap, trace.memory[t]])
         image = axes.imshow(rows, cmap="Blues", vmin=0, vmax=1, aspect="auto", interpolation="nearest")
-        axes.axhspan(registers - 0.5, registers + 0.5, color="0.85", linewidth=0)
+        axes.axhspan(registers - 0.5, registers + 0.5, color=colour("line", theme), linewidth=0)
         axes.set_title("end" if t == count else f"step {t + 1}", fontsize=8)
         labels = [*range(registers), *(registers + 1 + cell for cell in _ticks(size))]
         axes.set_yticks(labels, [*_register_names(trace), *map(str, _ticks(size))] if index % across == 0 else [])
@@ -245,8 +249,10 @@ def draw_soft_trace(trace: SoftTrace, path: Path, title: str = "") -> None:
         axes.tick_params(labelsize=6, length=2)
     below = figure.add_subplot(grid[down, :])
     steps = np.arange(1, count + 1)
-    below.bar(steps, trace.finish, color="#9db8d6", label="p_t, stops here")
-    below.plot(steps, trace.willing, color="#c62f45", marker="o", markersize=3, label="f_t, would stop here")
+    below.bar(steps, trace.finish, color=colour("kept", theme), label="p_t, stops here")
+    below.plot(
+        steps, trace.willing, color=colour("written", theme), marker="o", markersize=3, label="f_t, would stop here"
+    )
     below.set(xlabel="step", ylim=(-0.03, 1.05), xlim=(0.4, count + 0.6))
     below.legend(fontsize=7, frameon=False)
     below.tick_params(labelsize=7)
@@ -258,7 +264,7 @@ def draw_soft_trace(trace: SoftTrace, path: Path, title: str = "") -> None:
     left_out = f", {len(panels)} of {count + 1} states" if len(panels) <= count else ""
     words = f"{title + ': ' if title else ''}registers and memory cells (down) against values (across){left_out}"
     figure.suptitle(words, fontsize=9, parse_math=False)
-    save_figure(figure, path)
+    return figure
 
 
 def _ticks(size: int) -> list[int]:

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from html import escape
 
+from nram.pictures.shapes import COLOURS
 from nram.pictures.trace_records import Trace
-from nram.pictures.trace_table import Column, Room, tabulate
+from nram.pictures.trace_table import CAPTIONS, KEY, Column, Room, tabulate
 from nram.programs.text import table_to_text
 
-STYLE = """
-:root{color-scheme:light dark;--ink:#1c2733;--ground:#ffffff;--pale:#5d6b79;--line:#d5dce3;--band:#f3f6f9;
---changed:#ffe9a8;--asked:#dfeee3;--read:#2f6fab;--written:#c62f45}
-@media (prefers-color-scheme:dark){:root{--ink:#e4e9ee;--ground:#161b21;--pale:#9aa7b4;--line:#36414c;--band:#1f262e;
---changed:#5c4a12;--asked:#20402c;--read:#6fb1ee;--written:#ff7a8c}}
-body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--ground);margin:2rem}
+
+def _variables(column: int) -> str:
+    return "".join(f"--{name}:{pair[column]};" for name, pair in COLOURS.items())
+
+
+STYLE = (
+    f"""
+:root{{color-scheme:light dark;{_variables(0)}}}
+@media (prefers-color-scheme:dark){{:root{{{_variables(1)}}}}}
+"""
+    + """body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--ground);margin:2rem}
 h1{font-size:1.3rem;margin:0 0 .3rem}
 p{margin:.3rem 0}
 .pale{color:var(--pale)}
@@ -28,14 +34,19 @@ thead th:first-child{z-index:2}
 .first{border-left:1px solid var(--line)}
 .words{text-align:left}
 tr.end td{border-top:1px solid var(--line)}
-thead th.asked{background:var(--asked)}
+thead th.asked{background:var(--asked);color:var(--ink)}
 tbody td.changed,tbody tr:hover td.changed,.key .changed{background:var(--changed)}
+thead tr:first-child th{font-weight:normal;text-align:left;color:var(--pale)}
+thead tr:last-child th{top:1.7em}
+th.cell,th.gap{font-style:italic;font-weight:normal;color:var(--pale)}
 .read{box-shadow:inset 0 0 0 1px var(--read)}
 .written{box-shadow:inset 0 0 0 2px var(--written)}
+.written.read{box-shadow:inset 0 0 0 2px var(--written),inset 0 0 0 3px var(--read)}
 .key span{display:inline-block;padding:0 .5rem;margin-right:.8rem}
 .key .asked{background:var(--asked)}
 pre{font:13px/1.4 ui-monospace,Menlo,Consolas,monospace;background:var(--band);padding:.8rem;overflow:auto}
 """
+)
 
 
 def trace_to_html(trace: Trace, *, most_cells: int | None = 256, most_steps: int | None = 1000) -> str:
@@ -47,11 +58,16 @@ def trace_to_html(trace: Trace, *, most_cells: int | None = 256, most_steps: int
 
     def cell(tag: str, column: Column, word: str, marks: tuple[str, ...]) -> str:
         kinds = [*["first"] * (id(column) in first), *["words"] * (column.kind == "access"), *marks]
+        kinds += [column.kind] * (tag == "th" and column.kind in ("cell", "gap"))
         kind = f' class="{" ".join(kinds)}"' if kinds else ""
         return f"<{tag}{kind}>{'&hellip;' if column.kind == 'gap' else escape(word)}</{tag}>"
 
     columns, last = table.columns, len(table.left_out)
     head = "".join(cell("th", column, column.heading, ("asked",) * column.asked) for column in columns)
+    captions = "".join(
+        f'<th{" class=first" * (i > 0)} colspan="{len(group)}">{caption}</th>'
+        for i, (group, caption) in enumerate(zip(table.groups, CAPTIONS, strict=True))
+    )
     rows = []
     for line, left_out in enumerate([*table.left_out, 0]):
         cells = "".join(cell("td", column, column.words[line], column.marks_of(line)) for column in columns)
@@ -63,9 +79,8 @@ def trace_to_html(trace: Trace, *, most_cells: int | None = 256, most_steps: int
     facts += [f'<p class="{"wrong" if words.startswith("WRONG") else ""}">{escape(words)}.</p>' for words in verdict]
     if table.note:
         facts.append(f'<p class="pale">{escape(table.note)}.</p>')
-    key = '<span class="changed">changed by the step before</span><span class="read">read</span>'
-    key += '<span class="written">written</span>'
-    key += '<span class="asked">output cell</span>' if trace.output_cells else ""
+    shown = [kind for kind in KEY if kind != "asked" or trace.output_cells]
+    key = "".join(f'<span class="{kind}">{KEY[kind]}</span>' for kind in shown)
     name = escape(trace.program.name)
     return f"""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
@@ -77,7 +92,7 @@ def trace_to_html(trace: Trace, *, most_cells: int | None = 256, most_steps: int
 <p class="pale">Memory and registers at the start of every step. p: the pointer, a: the value written.</p>
 <p class="key">{key}</p>
 <div class="scroll"><table>
-<thead><tr>{head}</tr></thead>
+<thead><tr>{captions}</tr><tr>{head}</tr></thead>
 <tbody>
 {chr(10).join(rows)}
 </tbody></table></div>

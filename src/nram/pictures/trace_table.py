@@ -13,6 +13,14 @@ from nram.pictures.trace_records import Trace
 
 LEAST_CELLS = 4  # are shown however narrow the page is
 GAP = "..."
+CAPTIONS = ("", "memory, by address", "registers", "", "", "")  # of the groups of a table
+KEY = {
+    "read": "read by this step",
+    "written": "written by the step before",
+    "changed": "changed",
+    "asked": "output cell",
+}
+"""The marks, and what they mean."""
 
 Marks = tuple[str, ...]
 
@@ -28,7 +36,10 @@ class Room:
 
 @dataclass(frozen=True)
 class Column:
-    """A heading, a word for each line below it, and the marks of each word: changed, read or written."""
+    """A heading, a word for each line below it, and the marks of each word.
+
+    'changed' and 'written' are about the step before the line, 'read' is about the step of the line.
+    """
 
     kind: Literal["step", "cell", "gap", "register", "access", "row"]
     heading: str
@@ -77,7 +88,8 @@ def tabulate(trace: Trace, room: Room | None, most_steps: int | None) -> TraceTa
     memories = [[memory[cell] for cell in cells] for index, memory in enumerate(trace.memories()) if index in wanted]
     registers = [*(step.registers for step in steps), trace.ending.registers]
     reads = [*({access.pointer for access in step.reads} for step in steps), set()]
-    writes = [*({access.pointer for access in step.writes} for step in steps), set()]
+    # A line shows what the step before it wrote, not what the step itself will write.
+    writes = [{access.pointer for access in trace.steps[i - 1].writes} if i else set() for i in (*shown, count)]
 
     def cell_column(position: int | None) -> Column:
         if position is None:
@@ -85,7 +97,7 @@ def tabulate(trace: Trace, room: Room | None, most_steps: int | None) -> TraceTa
         cell = cells[position]
         values = [memory[position] for memory in memories]
         marks = [
-            changed + (("written",) if cell in written else ("read",) if cell in read else ())
+            (*changed, *["written"] * (cell in written), *["read"] * (cell in read))
             for changed, read, written in zip(_changes(values), reads, writes, strict=True)
         ]
         return Column("cell", str(cell), _words(values), tuple(marks), asked=cell in trace.output_cells)
