@@ -14,6 +14,7 @@ ROOT = Path(nram.__file__).parent
 # Each layer and the layers that it may import, from the bottom up. A name is a module, or a package with all below it.
 LAYERS = {
     "messages": "",
+    "display": "messages",
     "errors": "messages",
     "extras": "errors",
     "lazy": "",
@@ -28,8 +29,8 @@ LAYERS = {
     "runtime": "errors extras lazy cache",
     "llvm": "cache",
     "module_tables": "errors lazy",
-    "modules": "errors algebra module_tables",
-    "tasks": "errors lazy deprecated limits files records",
+    "modules": "display errors algebra module_tables",
+    "tasks": "display errors lazy deprecated limits files records",
     "examples": "modules tasks",
     "extensions": "errors limits module_tables modules tasks",
     # Left of the program: JAX and distributions.
@@ -38,24 +39,24 @@ LAYERS = {
     "training": "errors extras limits kinds messages files records runtime modules tasks extensions machine "
     "machine.kernels",
     # Right of it: integers. Nothing here knows a network.
-    "programs": "errors limits messages files records runtime modules tasks extensions",
+    "programs": "display errors limits messages files records runtime modules tasks extensions",
     "programs.native": "errors files llvm modules programs",
     "programs.simplify": "errors modules tasks programs",
-    "pictures": "errors extras limits files modules tasks programs",
-    "programs.verify": "errors extras limits messages tasks programs pictures",
-    "search": "errors limits messages files records cache runtime llvm module_tables modules tasks extensions programs "
-    "programs.native programs.simplify",
+    "pictures": "display errors extras limits files modules tasks programs",
+    "programs.verify": "display errors extras limits messages tasks programs pictures",
+    "search": "display errors limits messages files records cache runtime llvm module_tables modules tasks extensions "
+    "programs programs.native programs.simplify",
     # The bridge, and what uses both sides.
     "programs.extract": "errors limits runtime tasks extensions machine training programs programs.simplify",
     "pictures.soft_traces": "errors machine tasks pictures",
-    "learning": "errors extras deprecated limits messages files records runtime tasks extensions training programs "
-    "programs.simplify pictures search programs.extract",
+    "learning": "display errors extras deprecated limits messages files records runtime tasks extensions training "
+    "programs programs.simplify pictures search programs.extract",
     "reproduction": "errors extras limits files runtime tasks extensions machine training programs pictures "
     "programs.extract",
     "bench": "errors limits kinds files runtime tasks extensions machine.kernels training programs programs.native "
     "programs.simplify search",
-    "api": "errors extras files runtime modules tasks extensions training programs programs.native pictures search "
-    "programs.extract learning",
+    "api": "display errors extras files runtime modules tasks extensions training programs programs.native "
+    "programs.simplify pictures search programs.extract learning",
     "__init__": "deprecated",
     "own_modules": "deprecated",
     "cli": "errors extras limits kinds messages process files runtime module_tables modules tasks extensions machine "

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from nram.display import Displayed, counted, heading, table
 from nram.errors import UsageError
 from nram.extensions import known_task
 from nram.extras import require
@@ -175,19 +176,39 @@ def _plain(value: Any) -> Any:
 # ---- training and extraction
 
 
-@dataclass(frozen=True)
-class Run:
-    """A finished training run."""
+@dataclass(frozen=True, repr=False)
+class Run(Displayed):
+    """A training run and its folder."""
 
     path: Path
     """Its folder."""
     result: Mapping[str, Any]
-    """What `nram train --json` prints."""
+    """What `nram train --json` prints; empty while the run is not finished."""
+    trust: bool = False
+    """Whether Python files that only the run names are executed."""
+
+    @property
+    def finished(self) -> bool:
+        return bool(self.result)
 
     @property
     def perfect(self) -> int:
         """Members that were perfect when they were examined: soft and hard, under every limit, and at n = 50."""
-        return self.result["perfect_members"]
+        return self.result.get("perfect_members", 0)
+
+    @property
+    def _verdict(self) -> str:
+        if not self.finished:
+            return "not finished"
+        return f"{self.perfect} of {counted(self.result['examined_members'], 'examined member')} perfect"
+
+    def _brief(self) -> str:
+        return f"{self.path}: {self._verdict}"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        figures = {key: value for key, value in self.result.items() if not isinstance(value, list | dict)}
+        return heading(self._brief()) + table((key.replace("_", " "), value) for key, value in figures.items())
 
 
 def train(

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NoReturn, Protocol, TypeAlias, cast
 
 from nram.algebra import Array, Formula
+from nram.display import Fixed
 from nram.errors import UsageError
 from nram.module_tables import EquationTwo
 
@@ -71,8 +72,8 @@ class NotEmitted:
         )
 
 
-@dataclass(frozen=True)
-class Module:
+@dataclass(frozen=True, repr=False)
+class Module(Fixed):
     """One row of the table. The meanings' signatures depend on what the module does to the memory:
 
     nothing: `integer(M, *args) -> int`           `fuzzy(xp, M, *args) -> [M]`
@@ -97,6 +98,9 @@ class Module:
             object.__setattr__(self, "fuzzy", EquationTwo(self.name, self.integer, self.arity))
         if self.emit is None:
             object.__setattr__(self, "emit", NotEmitted(self.name, self.arguments))
+
+    def _brief(self) -> str:
+        return f"{self.name}({', '.join(self.arguments)}): {self.meaning or 'user-defined'}"
 
     @property
     def arity(self) -> int:

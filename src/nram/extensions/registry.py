@@ -111,6 +111,13 @@ class Registry(Generic[Item]):
             self.from_files[whole] = self.accept(found, shown, str(whole))
         return self.from_files[whole]
 
+    def key_of(self, item: Item) -> str | None:
+        """The whole path or the name by which `get` finds this very item, or None."""
+        path = next((path for path, one in self.from_files.items() if one is item), None)
+        if path is not None:
+            return str(path)
+        return item.name if item in (self.known.get(item.name), self.from_packages.get(item.name)) else None
+
     def load_entry_point(self, name: str) -> Item:
         """The one that an installed package registers under this name."""
         points = self.entry_points[name]

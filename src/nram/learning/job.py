@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
+from nram.display import Displayed, text_block
 from nram.errors import NramError, UntrustedFile, UsageError
 from nram.extras import missing, require
 from nram.files import check_destination, locked, make_folder, read_json, remove_leftovers, write_atomically
@@ -209,8 +210,8 @@ _CARD = ("command", "seed", "examples", "shown", "steps", "versions", "date")
 """The entries of the card that say nothing about how the program was found."""
 
 
-@dataclass(frozen=True)
-class Learned:
+@dataclass(frozen=True, repr=False)
+class Learned(Displayed):
     """The result of a job."""
 
     job: LearningJob
@@ -239,9 +240,16 @@ class Learned:
     def __str__(self) -> str:
         return to_text(self)
 
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """What a notebook shows."""
-        printer.text(str(self))
+    def _brief(self) -> str:
+        what = "FOUND" if self.found else "NOT FOUND"
+        return f"from {self.job.file.path.name}: {what} in {self.seconds:.1f} s" + (
+            "" if self.program is None else f", {self.program!r}"
+        )
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the circuits and the report."""
+        picture = None if self.program is None else self.program._repr_svg_()
+        return (picture or "") + text_block(str(self))
 
 
 Count = Annotated[int, Span(0, 10**12)]

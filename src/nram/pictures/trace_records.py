@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from nram.display import Displayed, counted, shortened
 from nram.errors import UsageError
 from nram.limits import wrong_cells
 from nram.programs.execute import check_max_steps
@@ -52,8 +53,8 @@ class TracedStep:
         return ", ".join(f"p:{access.pointer} a:{access.value}" for access in self.writes)
 
 
-@dataclass(frozen=True)
-class Trace:
+@dataclass(frozen=True, repr=False)
+class Trace(Displayed):
     """A whole run."""
 
     program: Program
@@ -125,9 +126,9 @@ class Trace:
 
         return trace_to_svg(self)
 
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """What IPython shows in a terminal."""
-        printer.text(str(self))
+    def _brief(self) -> str:
+        where = f"{shortened(self.program.name, 40)} on {counted(len(self.start), 'cell')}"
+        return f"of {where}: {'; '.join(self.outcome())}"
 
     def require_listable(self) -> None:
         """UsageError if the whole memory at every step would be too large."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar, cast
 
 import numpy as np
 
+from nram.display import Displayed, cells_in_words, counted, heading, memory_table
 from nram.errors import UsageError, shown
 from nram.programs.interpret import interpret
 from nram.programs.ir import Program
@@ -16,20 +17,40 @@ from nram.tasks.base import Instance
 ENGINES = ("auto", "native", "python")
 
 
-@dataclass(frozen=True)
-class Result:
+Memory = TypeVar("Memory")
+Registers = TypeVar("Registers")
+Steps = TypeVar("Steps")
+Halted = TypeVar("Halted")
+
+
+@dataclass(frozen=True, repr=False)
+class Result(Displayed, Generic[Memory, Registers, Steps, Halted]):
     """How a run ended. For a batch, every field has one entry for each memory."""
 
-    memory: Any
+    memory: Memory
     """A list; or, if an array was given, an array of the same type (of int32 if that type cannot hold M - 1)."""
-    registers: Any
-    steps: Any
-    halted: Any
+    registers: Registers
+    steps: Steps
+    """An integer; for a batch a list, or an array if an array was given. `registers` and `halted` likewise."""
+    halted: Halted
+
+    def _brief(self) -> str:
+        memory, steps, halted = cast(tuple[Any, Any, Any], (self.memory, self.steps, self.halted))
+        if isinstance(steps, int):
+            how = "halted" if halted else "not halted"
+            return f"{how} after {counted(steps, 'step')}: memory {cells_in_words(memory)}"
+        return f"of {counted(len(memory), 'run')}: {np.sum(halted)} halted, at most {np.max(steps)} steps"
+
+    def _repr_html_(self) -> str | None:
+        """What a notebook shows of a single run."""
+        if not isinstance(self.steps, int):
+            return None
+        return heading(self._brief().partition(":")[0]) + memory_table({"memory": cast(Any, self.memory)})
 
 
 def execute(
     program: Program, memory: Any, max_steps: int | None = None, memory_size: int | None = None, engine: str = "auto"
-) -> Result:
+) -> Result[Any, Any, Any, Any]:
     """Run a program on one memory, a batch or an instance: the work of `Program.run`.
 
     `engine` is one of ENGINES; 'python' is the reference interpreter.

@@ -13,19 +13,23 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, get_args, overload
 
+from nram.display import Fixed, counted, shortened
 from nram.errors import NramError, UsageError
 from nram.extensions import digest_of
 from nram.limits import StepLimit
 from nram.messages import visible
 from nram.modules import MODULE_NAMES, MODULES, Builder, Module
+from nram.tasks.base import Instance
 from nram.tasks.layout import Layout
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import numpy as np
 
     from nram.programs.execute import Result
 
@@ -151,8 +155,8 @@ class Evidence:
     """The fingerprint of the program that was checked."""
 
 
-@dataclass(frozen=True)
-class Program:
+@dataclass(frozen=True, repr=False)
+class Program(Fixed):
     """A program, with what is known about it."""
 
     registers: tuple[str, ...]
@@ -222,7 +226,24 @@ class Program:
         runs = [evidence.halts for evidence in self.verified if evidence.extra_memory is not None]
         return all(runs) if runs else None
 
-    def run(self, memory: Any, max_steps: int | None = None, memory_size: int | None = None) -> Result:
+    @overload
+    def run(
+        self, memory: np.ndarray, max_steps: int | None = None, memory_size: int | None = None
+    ) -> Result[np.ndarray, Any, Any, Any]: ...
+
+    @overload
+    def run(
+        self, memory: Instance | Sequence[int], max_steps: int | None = None, memory_size: int | None = None
+    ) -> Result[list[int], list[int], int, bool]: ...
+
+    @overload
+    def run(
+        self, memory: Sequence[Sequence[int]], max_steps: int | None = None, memory_size: int | None = None
+    ) -> Result[list[list[int]], list[list[int]], list[int], list[bool]]: ...
+
+    def run(
+        self, memory: Any, max_steps: int | None = None, memory_size: int | None = None
+    ) -> Result[Any, Any, Any, Any]:
         """Run on one memory, on a batch of them (a list of lists, or an array of two axes), or on an `Instance`.
 
         The program runs until it halts, at most `max_steps` steps. The default is T(n) on an instance of a task, and
@@ -264,15 +285,26 @@ class Program:
         except UsageError:
             return None
 
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """Print the text form where IPython cannot show pictures."""
-        printer.text(str(self))
+    def _brief(self) -> str:
+        sizes = {"register": len(self.registers), "row": self.rows, "operation": self.operations}
+        words = ", ".join(counted(number, what) for what, number in sizes.items())
+        return f"{shortened(self.name, 40)}: {self.origin}, {words}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickles hold the fields and no compiled code. User-defined modules are loaded first, by file or by name."""
+        user_defined = [module for module in self.modules if not module.built_in]
+        return _restored, (user_defined, {field.name: getattr(self, field.name) for field in fields(self)})
 
     def save(self, path: str | Path) -> None:
         """Write the program to a file: JSON, or the text form if the name ends in .nram or .txt."""
         from nram.programs.files import save_program
 
         save_program(self, path)
+
+
+def _restored(modules: Sequence[Module], content: dict[str, Any]) -> Program:
+    """The program of a pickle. Its modules are arguments so that they are known before it is checked."""
+    return Program(**content)
 
 
 class Performed(NamedTuple):

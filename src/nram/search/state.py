@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from nram.display import Displayed, counted, heading, shortened, text_block
 from nram.errors import NramError, UsageError, shown
 from nram.files import parse_json, read_text, require_plain, write_atomically
 from nram.programs.files import from_json, to_json
@@ -30,7 +31,7 @@ class Left:
 
     structure: Structure
     cost: float
-    genes: np.ndarray = field(compare=False)
+    genes: np.ndarray = field(compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class SearchState:
     counterexamples: tuple[Instance, ...] = ()
     best_cost: float = inf
     """Of the best table on the whole pool; a wholly wrong instance costs 1."""
-    best_genes: np.ndarray | None = field(default=None, compare=False)
+    best_genes: np.ndarray | None = field(default=None, compare=False, repr=False)
     best_structure: Structure | None = None
     left: tuple[Left, ...] = ()
     """The best of each structure lately, where later chains may start."""
@@ -65,8 +66,8 @@ class SearchState:
     """In the order in which they were found, each once."""
 
 
-@dataclass(frozen=True)
-class Outcome:
+@dataclass(frozen=True, repr=False)
+class Outcome(Displayed):
     """How a search ended. `program` is the first one found, or None; `best` is the nearest to one in any case."""
 
     program: Program | None
@@ -78,6 +79,21 @@ class Outcome:
     """Asked to stop, or out of time or candidates, before a program was found."""
     resumable: SearchState
     """The state at the end of the last whole round: a search that goes on from it ends the same."""
+
+    def _brief(self) -> str:
+        work = f"{self.seconds:.1f} s, {counted(self.state.candidates, 'candidate')}"
+        if self.program is None:
+            return f"NOT FOUND in {work}" + ("" if self.best is None else f"; the best so far is wrong: {self.best!r}")
+        return f"FOUND in {work}: {self.program!r}"
+
+    def __str__(self) -> str:
+        shown = self.program or self.best
+        return shortened(self._brief()) + ("" if shown is None else f"\n\n{shown}")
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the verdict and the circuits."""
+        shown = self.program or self.best
+        return heading(self._brief()) + ("" if shown is None else shown._repr_svg_() or text_block(str(shown)))
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, NamedTuple
 
+from nram.display import Displayed, Fixed, cells_in_words, counted, heading, memory_table, table
 from nram.errors import UsageError
 from nram.lazy import jax
 from nram.limits import StepLimit
 from nram.tasks._callback import sample_by_callback
 
 
-@dataclass(frozen=True, slots=True)
-class Instance:
+@dataclass(frozen=True, slots=True, repr=False)
+class Instance(Displayed):
     """One problem with its answer, in integers."""
 
     input: list[int]
@@ -29,6 +30,15 @@ class Instance:
     """Addresses of the cells that should be modified: they count for the paper's error."""
     steps: int
     """The default step limit T(n)."""
+
+    def _brief(self) -> str:
+        sizes = f"{counted(len(self.input), 'cell')}, {counted(len(self.cells), 'output cell')}, T = {self.steps}"
+        return f"of {sizes}: {cells_in_words(self.input)} -> {cells_in_words([self.output[i] for i in self.cells])}"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows. The output cells are bold."""
+        title = f"{counted(len(self.cells), 'output cell')}, at most {counted(self.steps, 'step')}"
+        return heading(title) + memory_table({"input": self.input, "expected": self.output}, self.cells)
 
     def as_dict(self) -> dict[str, Any]:
         """The form in which `nram sample --json` prints an instance."""
@@ -73,8 +83,8 @@ def all_output_cells(memory: Sequence[int], cells: list[int]) -> list[int]:
     return cells
 
 
-@dataclass(frozen=True, kw_only=True)
-class Task:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Task(Fixed):
     """A problem of every complexity n on every memory of at least `least_memory(n)` cells."""
 
     name: str
@@ -102,6 +112,20 @@ class Task:
     """(n, M) -> every memory that `sample_input` can draw, each once. None: the task does not list them."""
     symbolic: Callable[[int, Term], Iterator[SymbolicCase]] | None = None
     """(n, M) -> cases for a solver, which together include every such memory. M may be a term."""
+
+    def _brief(self) -> str:
+        return f"{self.name}: {self.summary} T(n) = {self.step_limit}"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        smallest = self.least_memory(self.min_complexity)
+        rows = [
+            ("memory at the start", self.layout),
+            ("complexity", f"n from {self.min_complexity} up, trained up to {self.trained_up_to}"),
+            ("step limit", f"T(n) = {self.step_limit}"),
+            ("least memory", f"{smallest} cells for n = {self.min_complexity}"),
+        ]
+        return heading(f"{self.name}: {self.summary}") + table(rows)
 
     def sample(self, complexity: int, count: int, seed: int, memory_size: int | None = None) -> list[Instance]:
         """Instances of one complexity, the same from the same seed on every platform.

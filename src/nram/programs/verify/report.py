@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from nram.display import Displayed, counted, heading, shortened, table, text_block
 from nram.limits import StepLimit
 from nram.messages import shell_command
 from nram.programs.files import record_to_json
@@ -16,8 +17,8 @@ from nram.tasks.base import Task
 Verdict = Literal["right under every limit", "right only at T(n)", "wrong", "nothing shown"]
 
 
-@dataclass(frozen=True)
-class Report:
+@dataclass(frozen=True, repr=False)
+class Report(Displayed):
     """The outcome of `verify`."""
 
     program: Program
@@ -110,9 +111,19 @@ class Report:
     def __str__(self) -> str:
         return self.to_text()
 
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """Print the text form in notebooks."""
-        printer.text(str(self))
+    def _brief(self) -> str:
+        parts = counted(len(self.findings), "finding"), counted(len(self.skipped), "part") + " not checked"
+        name = shortened(self.program.name, 40)
+        return f"on {name} for {self.task.name}: {self.verdict}, {', '.join(parts)}, {self.seconds:.1f} s"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        title = heading(f"{self.program.name} on the task {self.task.name}: {self.verdict}{self._remark()}")
+        rows = [["proven" if finding.proven else "tested", *_finding_words(finding)] for finding in self.findings]
+        rows += [["not checked", *_skip_words(skip)] for skip in self.skipped]
+        example = self.counterexample
+        wrong = "" if example is None else text_block("\n".join(self._counterexample_lines(example, None, None)))
+        return title + table(rows) + wrong
 
     def to_text(self, called: str | None = None, width: int | None = 120) -> str:
         """The report for people. `called` is how the program is named on the command line; None in Python."""
@@ -120,12 +131,12 @@ class Report:
         parts += [self.verdict.upper().replace("T(N)", "T(n)") + self._remark(), ""]
         proven = [finding for finding in self.findings if finding.proven]
         tested = [finding for finding in self.findings if not finding.proven]
-        for heading, findings in (
+        for title, findings in (
             ("proven, for every legal input", proven),
             ("only tested, every instance came out right", tested),
         ):
             if findings:
-                parts += [heading, *_columns([_finding_words(finding) for finding in findings]), ""]
+                parts += [title, *_columns([_finding_words(finding) for finding in findings]), ""]
         if self.skipped:
             parts += ["not checked, or not decided", *_columns([_skip_words(skip) for skip in self.skipped]), ""]
         if self.counterexample is not None:
