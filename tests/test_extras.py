@@ -59,6 +59,7 @@ CASES = {
     "draw copy --out copy.pdf": (1, PLOTS),
     "compile copy --emit object": (0, ""),
     "zoo": (0, "merge"),
+    "new task": (0, "my_task.py"),
     "completion bash": (0, "complete -F _nram nram"),
     "examples copy": (0, "examples/files/sum.jsonl"),
     "reproduce access --out paper": (1, TRAIN),

@@ -32,6 +32,7 @@ LAYERS = {
     "modules": "display errors algebra module_tables",
     "tasks": "display errors lazy deprecated limits files records",
     "examples": "modules tasks",
+    "templates": "modules tasks",
     "extensions": "errors limits module_tables modules tasks",
     # Left of the program: JAX and distributions.
     "machine": "errors kinds module_tables modules",

@@ -37,6 +37,7 @@ VERBS = {
     "compile": "make an object file, a library or C source of a program",
     "zoo": "list the programs that ship with nram",
     "examples": "list the examples that ship with nram, or copy them",
+    "new": "write a starting file for a task, a module or examples",
     "reproduce": "reproduce the paper's Table 1 and its figure of generalisation",
     "bench": "measure speed",
     "completion": "print a script with which your shell completes commands of nram",
