@@ -39,6 +39,7 @@ LAYERS = {
     "machine.kernels": "errors algebra kinds runtime llvm modules machine",
     "training": "errors extras limits kinds messages files records runtime modules tasks extensions machine "
     "machine.kernels",
+    "training.display": "messages training",
     # Right of it: integers. Nothing here knows a network.
     "programs": "display errors limits messages files records runtime modules tasks extensions",
     "programs.native": "errors files llvm modules programs",
@@ -61,8 +62,8 @@ LAYERS = {
     "__init__": "deprecated",
     "own_modules": "deprecated",
     "cli": "errors extras limits kinds messages process files runtime module_tables modules tasks extensions machine "
-    "training programs programs.native programs.simplify pictures programs.verify search programs.extract "
-    "pictures.soft_traces learning reproduction bench __init__",
+    "training training.display programs programs.native programs.simplify pictures programs.verify search "
+    "programs.extract pictures.soft_traces learning reproduction bench __init__",
     "__main__": "process cli",
 }
 
@@ -126,7 +127,7 @@ HEAVY = {
     "numba": "search",
     "z3": "examples programs.verify",
     "matplotlib": "pictures pictures.soft_traces reproduction bench",
-    "rich": "cli",
+    "rich": "cli training.display",
 }
 
 # Modules that must be quick to import, and the libraries that they leave alone.

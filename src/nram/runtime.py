@@ -111,6 +111,14 @@ def free_memory() -> int | None:
     return min(found, default=None)
 
 
+def peak_memory() -> int | None:
+    """The bytes of main memory that this process has used at most; None if that is not known."""
+    with contextlib.suppress(OSError, StopIteration):
+        words = next(line for line in Path("/proc/self/status").read_text().splitlines() if "VmHWM:" in line)
+        return int(words.split()[1]) * 1024
+    return None
+
+
 def versions() -> dict[str, str]:
     """The versions that a result depends on."""
     from importlib import metadata  # slow to import, and `nram --help` does not need it

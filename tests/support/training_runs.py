@@ -12,7 +12,7 @@ from safetensors.numpy import load_file
 
 from nram.training import trainer
 
-CLOCK = ("seconds", "seconds_left", "example_steps_per_s")
+CLOCK = ("seconds", "seconds_left", "example_steps_per_s", "peak_memory", "notice")
 
 
 @contextmanager

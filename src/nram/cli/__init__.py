@@ -27,6 +27,7 @@ VERBS = {
     "search": "find a program by search, without a network",
     "learn": "learn a program from a file of examples",
     "eval": "measure how well a trained member of a run does",
+    "doctor": "explain a training run, and what to try next",
     "extract": "turn a trained member of a run into a program",
     "simplify": "make a program shorter without changing what it does",
     "verify": "show that a program solves its task, or find where it fails",

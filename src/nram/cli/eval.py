@@ -6,14 +6,17 @@ from pathlib import Path
 from typing import Any
 
 from nram.cli.arguments import add_device, jax_seed, positive
+from nram.cli.doctor import FIRST_CURES, print_advice
 from nram.cli.output import ProgressLine, note, print_json, table
-from nram.cli.run_argument import add_run, open_run
+from nram.cli.run_argument import add_run, file_options, open_run
 from nram.errors import UsageError
 from nram.extensions import known_task
 from nram.extras import missing, require
 from nram.files import check_destination, write_result
+from nram.messages import command
 from nram.runtime import prepare_devices
 from nram.tasks.base import Task
+from nram.training.diagnosis import diagnose
 
 CURVE = (10, 20, 30, 40, 50)
 
@@ -79,6 +82,10 @@ def run(arguments: argparse.Namespace) -> int:
         _print_report(found)
         if plot is not None:
             print(f"\ncurve: {plot}")
+        if not all(found["perfect"].values()):
+            print()
+            print_advice(diagnose(folder), FIRST_CURES)
+            print(f"More: {command('doctor', folder.path, **file_options(folder.config))}")
     return 0
 
 

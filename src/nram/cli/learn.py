@@ -7,7 +7,6 @@ from pathlib import Path
 
 from nram.cli.arguments import add_device, add_reading, jax_seed, positive, reading_of
 from nram.cli.output import print_json
-from nram.cli.progress import TrainingDisplay
 from nram.cli.search import SearchProgress
 from nram.errors import UsageError
 from nram.learning.callbacks import LearningCallbacks
@@ -18,6 +17,7 @@ from nram.limits import StepLimit
 from nram.messages import command
 from nram.process import interruptible
 from nram.tasks.example_files import Example, read_examples
+from nram.training.display import TrainingDisplay
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -102,7 +102,7 @@ def _trial(example: Example) -> dict[str, str | list[str]]:
 class LearningProgress(SearchProgress, LearningCallbacks):
     """The progress of the search, of the training runs, and of what the held-out examples refuse."""
 
-    training = TrainingDisplay("learn")
+    training = TrainingDisplay("nram learn")
 
     def refused(self, judgement: Judgement) -> None:
         held_out = judgement.held_out

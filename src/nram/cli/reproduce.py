@@ -12,12 +12,12 @@ from rich.text import Text
 
 from nram.cli.arguments import add_device, jax_seed, positive
 from nram.cli.output import PLAIN_SECONDS, ProgressLine, note, print_json
-from nram.cli.progress import TrainingDisplay
 from nram.process import interruptible
 from nram.programs.ir import ORIGINS, Origin
 from nram.reproduction.examining import Plan
 from nram.reproduction.job import ReproductionJob
 from nram.reproduction.report import Reproduction, curve_cells, legend, line_cells, to_json
+from nram.training.display import TrainingDisplay
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
     plan = Plan(arguments.count, arguments.at, arguments.seed)
     job = ReproductionJob(arguments.tasks, arguments.train, origins, plan, arguments.out, arguments.device)
     began = time.monotonic()
-    display = TrainingDisplay("reproduce")
+    display = TrainingDisplay("nram reproduce")
     with interruptible() as stopping:
         job.run_training(display, stopping)
     with ProgressLine(PLAIN_SECONDS) as line:

@@ -16,10 +16,15 @@ from nram.training.run_folder import RunFolder
 
 def add_run(parser: argparse.ArgumentParser) -> None:
     """The positional argument RUN, and the options that say which member of it and which files may be executed."""
-    parser.add_argument("path", type=Path, metavar="RUN", help="a folder that 'nram train' wrote, like runs/copy-0")
+    add_run_folder(parser)
     parser.add_argument(
         "--member", type=natural, default=0, metavar="K", help="index of the member (default: 0, the best)"
     )
+
+
+def add_run_folder(parser: argparse.ArgumentParser) -> None:
+    """The positional argument RUN, and the options that say which files may be executed."""
+    parser.add_argument("path", type=Path, metavar="RUN", help="a folder that 'nram train' wrote, like runs/copy-0")
     parser.add_argument("--task", metavar="FILE", help="the file of the run's task, if it is user-defined")
     add_modules(parser, "the run")
     add_trust(parser)
@@ -34,11 +39,15 @@ def add_trust(parser: argparse.ArgumentParser) -> None:
 
 
 def open_run(path: Path, arguments: argparse.Namespace) -> RunFolder:
-    """The run in this folder, with the member that --member names. Files that the user names are executed."""
+    """The run in this folder, with the member that --member names, if there is such an option.
+
+    Files that the user names are executed.
+    """
     load_modules(arguments)
     named = None if arguments.task is None else get_task(arguments.task)
     folder = RunFolder.open(path, arguments.trust)
-    folder.member_file(arguments.member or 0)  # a refusal does not wait for JAX
+    if "member" in arguments:
+        folder.member_file(arguments.member or 0)  # a refusal does not wait for JAX
     if named is not None and named is not known_task(folder.config.task):
         raise UsageError(f"{path} is a run of the task {folder.config.task!r}: leave out --task {arguments.task}")
     return folder

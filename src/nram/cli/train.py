@@ -5,22 +5,17 @@ import json
 from pathlib import Path
 
 from nram.cli.arguments import add_device, jax_seed
+from nram.cli.doctor import FIRST_CURES, advice_json, print_advice
 from nram.cli.output import print_json
 from nram.cli.program_argument import add_modules, load_modules
-from nram.cli.progress import TrainingDisplay
 from nram.cli.run_argument import add_trust, file_options
 from nram.messages import command
 from nram.process import interruptible
+from nram.training.diagnosis import diagnose, failure_text, result_text
+from nram.training.display import TrainingDisplay
 from nram.training.job import TrainingJob
+from nram.training.run_folder import Result
 from nram.training.settings import config_to_dict, flat_settings, load_config
-
-WHEN_STUCK = "docs/when-training-is-stuck.md"
-PARTS = {
-    "hard": "as a discrete program (hard) at the trained size",
-    "far": "as a discrete program (hard) at n = 50",
-    "soft": "as the continuous machine (soft) at the trained size",
-}
-"""The parts of an examination."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,30 +68,27 @@ def run(arguments: argparse.Namespace) -> int:
         trust=arguments.trust,
     )
     with interruptible() as stopping:
-        result = job.run(arguments.device, TrainingDisplay("train"), stopping)
-    learned = result["perfect_members"] > 0
+        result = job.run(arguments.device, TrainingDisplay("nram train"), stopping)
+    ending = job.folder.ending
+    assert ending is not None
+    learned = ending.perfect_members > 0
     if arguments.json:
-        print_json({**result, "run": str(job.folder.path), "learned": learned})
+        advice = advice_json(diagnose(job.folder))
+        print_json({**result, "run": str(job.folder.path), "learned": learned, **advice})
     else:
-        _print_result(result, job)
+        _print_result(ending, job)
     return 0 if learned else 1
 
 
-def _print_result(result: dict, job: TrainingJob) -> None:
-    perfect, examined = result["perfect_members"], result["examined_members"]
-    if perfect:
-        print(
-            f"{perfect} of the {examined} members examined {'is' if perfect == 1 else 'are'} perfect: soft and hard, "
-            f"under every step limit, and hard at n = 50 (after {result['seconds']:.0f} s)."
-        )
-    else:
-        best = result["best_validation_exact_hard"]
-        print(f"No member is perfect yet: the best solves {best:.1%} of the validation instances, hard.")
-        for failure in result.get("failed_examinations", ()):
-            part, limit, count = PARTS[failure["part"]], failure["limit"], failure["members"]
-            print(f"Examined under every step limit, {count} of {examined} failed {part}, first under {limit}.")
-        print(f"What to do about it: {WHEN_STUCK}")
-    print(f"Next: {command('eval', job.folder.path, **file_options(job.config))}")
+def _print_result(result: Result, job: TrainingJob) -> None:
+    files = file_options(job.config)
+    print(result_text(result))
+    if not result.perfect_members:
+        for failure in result.failed_examinations:
+            print(f"Examined under every step limit, {failure_text(failure, result.examined_members)}.")
+        print_advice(diagnose(job.folder), FIRST_CURES)
+        print(f"More: {command('doctor', job.folder.path, **files)}")
+    print(f"Next: {command('eval', job.folder.path, **files)}")
 
 
 def _list_settings(arguments) -> int:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from nram.errors import NramError
 from nram.training.config import TrainConfig
@@ -28,11 +29,21 @@ class Report:
     best_exact: float
     solved_soft: float  # share of members
     solved_hard: float | None  # share of members that are perfect on the validation set, at the last check
+    best_hard: float | None  # the best member's share of the validation set, as a program, at the last check
+    best_halted: float | None  # the share of it on which that member stops by itself; None in a straight-through stage
     perfect: int  # members that passed an examination so far
+    examined: int  # members that were examined at the last check
+    failed_examinations: list[dict[str, Any]]  # as in result.json, at the last check
     skipped: int  # updates that were not finite
     seconds: float  # so far, compiling included
     example_steps_per_s: float
     seconds_left: float  # of training at this rate, if no stage ends early
+    peak_memory: int | None  # bytes of main memory that the process has used at most
+    notice: str | None  # what the run said to the user at this report
+
+    @property
+    def highest_level(self) -> int:
+        return max(self.levels)
 
 
 class TrainingCallbacks:
@@ -40,6 +51,9 @@ class TrainingCallbacks:
 
     def started(self, config: TrainConfig, path: Path, device: str) -> None:
         """A run starts or continues. `ended` follows in any case."""
+
+    def activity(self, text: str) -> None:
+        """What the run is busy with until the next call, apart from training: compiling, examining."""
 
     def note(self, text: str) -> None:
         """Something worth a line happened."""

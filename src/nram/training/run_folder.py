@@ -12,7 +12,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -21,6 +21,7 @@ from nram.errors import NramError, UntrustedFile, UsageError, shown
 from nram.extras import require
 from nram.files import (
     is_leftover,
+    is_locked,
     locked,
     parse_json,
     read_bounded,
@@ -62,32 +63,48 @@ class RunRecord(Tolerant):
 
 
 @dataclass(frozen=True)
-class _Failure:
+class Failure:
+    """How many members failed in one part of their examination, under which limit first."""
+
     part: Literal["hard", "far", "soft"]
     limit: str
     members: int
 
 
 @dataclass(frozen=True)
-class _Result(Tolerant):
+class Result(Tolerant):
     """What is used of result.json."""
 
     perfect_members: int
     examined_members: int
     best_validation_exact_hard: float
     seconds: float
-    failed_examinations: tuple[_Failure, ...] = ()
+    failed_examinations: tuple[Failure, ...] = ()
 
 
 @dataclass(frozen=True)
-class _Metrics(Tolerant):
-    """What is used of a line of metrics.jsonl."""
+class Metrics(Tolerant):
+    """What is used of a line of metrics.jsonl. Fields with a default are missing in older runs."""
 
     stage: int
     max_complexity: int
     seconds: float
     median_error: float
     best_error: float
+    step: int = 0
+    stage_ends: bool = False
+    population: int = 1
+    levels: dict[str, int] = field(default_factory=dict)
+    solved_soft: float = 0.0
+    solved_hard: float | None = None
+    best_hard: float | None = None
+    best_halted: float | None = None
+    skipped: int = 0
+    peak_memory: int | None = None
+
+    @property
+    def highest_level(self) -> int:
+        return max((int(level) for level in self.levels if re.fullmatch("[0-9]{1,9}", level)), default=1)
 
 
 class RunFolder:
@@ -146,6 +163,11 @@ class RunFolder:
     @property
     def exists(self) -> bool:
         return (self.path / "run.json").is_file()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a process is training in this folder."""
+        return is_locked(self.path / LOCK)
 
     @contextlib.contextmanager
     def locked(self):
@@ -211,12 +233,19 @@ class RunFolder:
 
     @property
     def result(self) -> dict[str, Any] | None:
+        """The content of result.json; None if the run is not finished."""
         path = self.path / "result.json"
         if not path.is_file():
             return None
         result = self._read_json("result.json")
-        read_record(_Result, result, str(path))
+        read_record(Result, result, str(path))
         return result
+
+    @property
+    def ending(self) -> Result | None:
+        """The same, with the fields that are used."""
+        result = self.result
+        return None if result is None else read_record(Result, result, str(self.path / "result.json"))
 
     def write_result(self, result: dict[str, Any]) -> None:
         self.write_json("result.json", result)
@@ -226,18 +255,24 @@ class RunFolder:
             file.write(json.dumps(row) + "\n")
 
     def read_metrics(self) -> list[dict[str, Any]]:
+        """The rows of metrics.jsonl, as they are."""
+        return [row for row, _ in self._metrics_rows()]
+
+    def read_progress(self) -> list[Metrics]:
+        """The rows of metrics.jsonl, with the fields that are used."""
+        return [metrics for _, metrics in self._metrics_rows()]
+
+    def _metrics_rows(self) -> Iterator[tuple[dict[str, Any], Metrics]]:
         if not self.metrics.exists():
-            return []
-        rows = []
+            return
         lines = read_text(self.metrics, MOST_METRICS_BYTES, "file of metrics").split("\n")[:-1]
         for number, line in enumerate(lines, 1):
             where = f"{self.metrics}, line {number},"
             try:
-                rows.append(parse_json(line, infinite=True))
+                row = parse_json(line, infinite=True)
             except ValueError as error:
                 raise NramError(f"{where} cannot be read: {error}") from None
-            read_record(_Metrics, rows[-1], where)
-        return rows
+            yield row, read_record(Metrics, row, where)
 
     def cut_metrics(self, lines: int) -> None:
         """Remove the rows after the first `lines`: the steps after the checkpoint are about to be repeated."""

@@ -17,12 +17,13 @@ import numpy as np
 from nram.errors import NramError, UntrustedFile
 from nram.machine import Controller
 from nram.records import Span, Tolerant, read_record
-from nram.runtime import Device, device_name
+from nram.runtime import Device, device_name, peak_memory
 from nram.training.callbacks import Interrupted, Report, TrainingCallbacks
 from nram.training.checkpoint import load_arrays, save_arrays
 from nram.training.config import EXAMINED, MOST_COMPLEXITY, Share, StageConfig, Steps, TrainConfig
 from nram.training.culling import Fit, compile_fit, cull
-from nram.training.evaluation import Examination, Score, examine
+from nram.training.diagnosis import PATIENCE, has_left_first_level, stuck_notice
+from nram.training.evaluation import FAR, Examination, Score, examine
 from nram.training.kernels import kernel_of
 from nram.training.member import StepReport
 from nram.training.population import (
@@ -54,7 +55,10 @@ class _State:
     seconds: Annotated[float, Span(0, 1e12)] = 0.0
     rows: Annotated[int, Span(0, 10**9)] = 0  # of metrics.jsonl
     solved_hard: Share | None = None  # share of members solved at the last check
+    best_hard: Share | None = None
+    best_halted: Share | None = None
     perfect: Steps = 0
+    on_first_level: Annotated[float, Span(0, 1e12)] = 0.0  # seconds of training with every member on the first level
 
 
 @dataclass(frozen=True)
@@ -105,7 +109,7 @@ class _Trainer:
         stage = config.stages[state.stage]
         last = state.stage == len(config.stages) - 1
         self._stop_if_asked()
-        self._note(f"compiling for n <= {stage.max_complexity}")
+        self.callbacks.activity(f"compiling for n <= {stage.max_complexity}")
         kernel = kernel_of(config, stage, self.devices)
         if kernel.reason:
             self._note(f"by the plain path ({kernel.reason})")
@@ -153,7 +157,8 @@ class _Trainer:
         if last:
             state.done = True
         else:
-            state.stage, state.step, state.solved_hard = state.stage + 1, 0, None
+            state.stage, state.step = state.stage + 1, 0
+            state.solved_hard = state.best_hard = state.best_halted = None
             self.population = clone_best(config, state.stage, self.population, score)
             kept = min(config.stages[state.stage].kept, stage.population)
             self._note(f"the best {kept} of {stage.population} members go on")
@@ -162,8 +167,11 @@ class _Trainer:
 
     def _enough_solved(self, stage: StageConfig, score: Score, last: bool) -> bool:
         """Whether a check found as many solved members as end the stage early. The last stage wants perfect ones."""
+        order = ranking(self.population, score)
         self.state.solved_hard = float(np.mean(score.exact == 1.0))
-        solved = [member for member in ranking(self.population, score) if score.exact[member] == 1.0]
+        self.state.best_hard = float(score.exact[order[0]])
+        self.state.best_halted = None if stage.straight_through else float(score.halted[order[0]])
+        solved = [member for member in order if score.exact[member] == 1.0]
         if last:
             solved = self._perfect(solved)
             self.state.perfect = len(solved)
@@ -213,7 +221,8 @@ class _Trainer:
         first = members[:EXAMINED]
         fresh = [member for member in first if member not in self.examinations]
         if fresh:
-            self._note(f"examining the best {'member' if len(fresh) == 1 else f'{len(fresh)} members'}")
+            what = "member" if len(fresh) == 1 else f"{len(fresh)} members"
+            self.callbacks.activity(f"examining the best {what}, also at n = {FAR}")
         for member in fresh:
             controller = member_at(self.population.members.controller, member)
             self.examinations[member] = examine(
@@ -257,15 +266,31 @@ class _Trainer:
             best_exact=float(np.max(report.exact)),
             solved_soft=float(np.mean(solved)),
             solved_hard=state.solved_hard,
+            best_hard=state.best_hard,
+            best_halted=state.best_halted,
             perfect=state.perfect,
+            examined=len(self.examinations),
+            failed_examinations=self._failures(),
             skipped=int(np.sum(self.population.members.skipped)),
             seconds=round(state.seconds, 2),
             example_steps_per_s=round(rate, 1),
             seconds_left=round(left / rate, 1),
+            peak_memory=peak_memory(),
+            notice=self._notice(int(levels[-1]), took),
         )
         self.run.append_metrics(asdict(line))
         state.rows += 1
         self.callbacks.report(line)
+        if line.notice is not None:
+            self.callbacks.note(line.notice)
+
+    def _notice(self, highest: int, took: float) -> str | None:
+        """The words of a run that does not get started: once, after a minute of training on the first level."""
+        before = self.state.on_first_level
+        if has_left_first_level(self.config, self.config.stages[self.state.stage].max_complexity, highest):
+            return None
+        self.state.on_first_level += took
+        return stuck_notice(self.run, self.config) if before < PATIENCE <= self.state.on_first_level else None
 
     def _note(self, text: str) -> None:
         self.callbacks.note(f"stage {self.state.stage}: {text}")

@@ -1,0 +1,530 @@
+"""What became of a run, why, and what to try next: read from its folder. No JAX here."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Literal
+
+from nram.errors import NramError
+from nram.extensions import is_file_name, known_task
+from nram.files import read_json
+from nram.messages import pasted, shell_command
+from nram.records import Tolerant, read_record
+from nram.training.config import HyperConfig, TrainConfig
+from nram.training.ranges import Range
+from nram.training.run_folder import MOST_BYTES, Failure, Metrics, Result, RunFolder
+from nram.training.trend import Trend
+
+PATIENCE = 60.0  # seconds of training on the first level after which a run says so
+MANY_SKIPPED = 0.05  # share of updates that were not finite; a few are normal
+SOME_SOFT = 0.05  # share of members solved soft that makes it remarkable that none is solved hard
+SAME_CURVES = 0.05  # soft and hard exact shares that differ by less are equal
+PARTS = {
+    "hard": "as a discrete program (hard) at the trained size",
+    "far": "as a discrete program (hard) at n = 50",
+    "soft": "as the continuous machine (soft) at the trained size",
+}
+"""The parts of an examination."""
+
+Status = Literal["finished", "running", "stopped", "new"]
+
+
+@dataclass(frozen=True)
+class Cure:
+    """Something to try, with the command that tries it."""
+
+    text: str
+    command: str | None = None
+
+
+@dataclass(frozen=True)
+class StageSummary:
+    """How far one stage got."""
+
+    stage: int
+    max_complexity: int
+    population: int
+    steps: int
+    stage_steps: int
+    ended: bool
+    seconds: float
+    highest_level: int
+    best_error: float
+    """The least of all reports, soft."""
+    solved_soft: float
+    solved_hard: float | None
+    """Both are the largest share of all reports."""
+    best_hard: float | None
+    improving: bool
+    """Whether the best member still got better when the stage ended."""
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What became of a run."""
+
+    run: str
+    task: str
+    seed: int
+    machine: str
+    status: Status
+    learned: bool
+    verdict: str
+    stages: list[StageSummary]
+    facts: list[str]
+    """Soft and hard, halting, updates that were skipped, time and memory: a sentence each."""
+    cause: str | None
+    """The name of what probably went wrong."""
+    explanation: str | None
+    cures: list[Cure]
+    """The most likely cure first."""
+    next: str
+    """The command to go on with."""
+
+
+@dataclass(frozen=True)
+class _Evaluation(Tolerant):
+    """What is used of eval.json: the member's scores under every limit."""
+
+    perfection: tuple[dict[str, Any], ...]
+
+    def exact(self, mode: str) -> float | None:
+        """The share of instances at the trained size that are right within T."""
+        for row in self.perfection:
+            if (row.get("mode"), row.get("limit")) == (mode, "T") and isinstance(row.get("exact"), float | int):
+                return float(row["exact"])
+        return None
+
+
+def diagnose(run: RunFolder) -> Diagnosis:
+    """Read a run that is finished, running or stopped."""
+    return _Doctor(run).diagnosis()
+
+
+# ---- parts of messages
+
+
+def duration(seconds: float) -> str:
+    hours, rest = divmod(int(seconds), 3600)
+    minutes, seconds = divmod(rest, 60)
+    return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"
+
+
+def machine_text(config: TrainConfig) -> str:
+    machine = config.machine
+    states = f", {machine.states} states" if machine.controller == "automaton" else ""
+    return (
+        f"{machine.controller} {machine.hidden}{states}, {machine.registers} registers, "
+        f"{len(machine.modules)} modules x {machine.repeats}"
+    )
+
+
+def count_text(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+def failure_text(failure: Failure, examined: int) -> str:
+    return f"{failure.members} of {examined} failed {PARTS[failure.part]}, first under {failure.limit}"
+
+
+def result_text(result: Result) -> str:
+    """How a finished run ended, in one sentence."""
+    perfect, examined = result.perfect_members, result.examined_members
+    if perfect:
+        return (
+            f"{perfect} of the {examined} members examined {'is' if perfect == 1 else 'are'} perfect: soft and hard, "
+            f"under every step limit, and hard at n = 50 (after {result.seconds:.0f} s)."
+        )
+    best = result.best_validation_exact_hard
+    return f"No member is perfect yet: the best solves {best:.1%} of the validation instances, hard."
+
+
+# ---- the first level
+
+
+def first_level(config: TrainConfig) -> int:
+    return max(config.curriculum.start, known_task(config.task).min_complexity)
+
+
+def has_left_first_level(config: TrainConfig, max_complexity: int, highest: int) -> bool:
+    """Whether a member has left the first level, or none can: without a curriculum, or in a stage of one level."""
+    first = first_level(config)
+    return highest > first or not config.curriculum.enabled or max_complexity <= first
+
+
+def stuck_notice(run: RunFolder, config: TrainConfig) -> str:
+    """What a run says once, when no member leaves the first level."""
+    lines = [f"No member has left the first level after {duration(PATIENCE)} of training. Hard tasks need longer."]
+    lines += ["If nothing changes, stop the run (Ctrl-C) and try, the most likely cure first:"]
+    lines += cure_lines(_Retry(run, config).for_first_level()[:3])
+    return "\n".join(lines)
+
+
+def cure_lines(cures: list[Cure]) -> list[str]:
+    lines = []
+    for number, cure in enumerate(cures, 1):
+        lines.append(f"  {number}. {cure.text}")
+        lines += [f"     {cure.command}"] if cure.command else []
+    return lines
+
+
+# ---- cures
+
+
+class _Retry:
+    """Commands that train the same task again with something changed, in another folder."""
+
+    def __init__(self, run: RunFolder, config: TrainConfig):
+        self.path, self.config, self.arguments = run.path, config, run.record.arguments
+
+    def cure(self, text: str, name: str, *settings: str, seed: int | None = None) -> Cure:
+        """A cure by settings, `key=value`, or by another seed. `name` is added to the name of the folder."""
+        if self.arguments[:1] != ("train",):  # of 'nram learn', which chooses the settings itself
+            return Cure(text)
+        words = list(_without(self.arguments, ("resume", "json"), ("out", *(() if seed is None else ("seed",)))))
+        words += [] if seed is None else ["--seed", str(seed)]
+        keys = {setting.partition("=")[0] for setting in settings}
+        for index in range(len(words) - 1, 0, -1):  # what is changed is not named twice
+            if words[index - 1] == "--set" and words[index].partition("=")[0] in keys:
+                del words[index - 1 : index + 1]
+        words += [word for setting in settings for word in ("--set", setting)]
+        return Cure(text, shlex.join(["nram", *words, "--out", pasted(Path(f"{self.path}-{name}"))]))
+
+    def seed(self) -> Cure:
+        seed = (self.config.seed + 1) % 2**32
+        return self.cure("Another seed. Nothing is as cheap, and one run says little.", f"seed{seed}", seed=seed)
+
+    def registers(self) -> Cure:
+        more = min(64, self.config.machine.registers + 2)
+        return self.cure("More registers. Training needs a few more than the program.", f"r{more}", f"registers={more}")
+
+    def members(self) -> Cure:
+        more = min(65_536, 4 * self.config.stages[0].population)
+        text = "More members: each one is another chance."
+        return self.cure(text, f"p{more}", f"stages.0.population={more}")
+
+    def steps(self, stage: int) -> Cure:
+        more = 3 * self.config.stages[stage].steps
+        text = f"More steps in stage {stage}: the best member still got better when it ended."
+        return self.cure(text, f"steps{more}", f"stages.{stage}.steps={more}")
+
+    def culling(self, stage: int) -> list[Cure]:
+        if self.config.stages[stage].cull.share or self.config.stages[stage].population < 4:
+            return []
+        text = "Culling: at every check clones of the best members replace the worst."
+        return [self.cure(text, "cull", f"stages.{stage}.cull.share=0.25")]
+
+    def search(self) -> list[Cure]:
+        """A search says whether there is a program, and how large. The task of `nram learn` has no name."""
+        task = self.config.task
+        if self.arguments[:1] != ("train",):
+            return [Cure("More time (--budget), and more small examples: 'nram learn' chooses the settings itself.")]
+        text = "A search: it says whether there is a program, and how many registers it needs."
+        module = list(self.config.module_files)
+        return [
+            Cure(text, shell_command("search", task if is_file_name(task) else self.config.task_name, module=module))
+        ]
+
+    def for_first_level(self) -> list[Cure]:
+        cures = [self.seed(), self.registers(), *self.search(), self.members()]
+        if self.config.machine.repeats == 1:
+            cures.append(self.cure("Each module twice, if a step needs two READs or WRITEs.", "twice", "repeats=2"))
+        return cures + self.culling(0)
+
+    def for_divergence(self) -> list[Cure]:
+        hyper = self.config.hyper
+        usual = HyperConfig().learning_rate
+        rate = usual.as_config() if max(hyper.learning_rate.values) > 0.1 else _scaled(hyper.learning_rate, 0.1)
+        settings = [f"learning_rate={rate}"]
+        settings += ["clip_gradient=1..10"] if math.inf in hyper.clip_gradient.values else []
+        settings += ["clip_activations=1|10"] if math.inf in hyper.clip_activations.values else []
+        clips = " and tighter clips" if len(settings) > 1 else ""
+        return [self.cure(f"A lower learning rate{clips}.", "slower", *settings)]
+
+    def for_unrolled(self, stage: int) -> list[Cure]:
+        """Longer examples in this stage, and in all stages with the same size."""
+        size, settings = self.config.stages[stage].max_complexity, []
+        longer = max(6, 2 * size)
+        for index, one in enumerate(self.config.stages):
+            settings += [f"stages.{index}.max_complexity={longer}"] if one.max_complexity == size else []
+        cures = [self.cure("Longer examples in such stages, so that only a loop fits.", f"n{longer}", *settings)]
+        if self.config.stages[stage].step_slack > 2:
+            tight = f"stages.{stage}.step_slack=2"
+            cures.append(self.cure("Fewer spare steps there, which leave room only for the loop.", "tight", tight))
+        return cures
+
+    def for_blur(self) -> list[Cure]:
+        penalty = self.config.hyper.entropy_penalty
+        stronger = "0.1..0.6" if max(penalty.values) == 0 else _scaled(penalty, 3)
+        return [
+            self.cure(
+                "A stronger entropy penalty, which makes circuits crisp.", "crisp", f"entropy_penalty={stronger}"
+            ),
+            self.cure("An earlier penalty.", "early", "penalty_start=200"),
+        ]
+
+    def for_halting(self) -> list[Cure]:
+        penalty, last = self.config.hyper.time_penalty, len(self.config.stages) - 1
+        more = "0.01..0.3" if max(penalty.values) == 0 else _scaled(penalty, 3)
+        slack = 2 * self.config.stages[last].step_slack + 10
+        return [
+            self.cure("A time penalty, so that idling costs.", "halt", f"time_penalty={more}"),
+            self.cure("More spare steps in the last stage.", f"slack{slack}", f"stages.{last}.step_slack={slack}"),
+        ]
+
+    def for_length(self) -> list[Cure]:
+        last = len(self.config.stages) - 1
+        longer = self.config.stages[last].max_complexity + 5
+        return [
+            self.cure("Spare memory in the last stage.", "memory", f"stages.{last}.extra_memory=5"),
+            self.cure("Longer examples there.", f"n{longer}", f"stages.{last}.max_complexity={longer}"),
+        ]
+
+
+def _without(words: tuple[str, ...], flags: tuple[str, ...], options: tuple[str, ...]) -> Iterator[str]:
+    """The words of a command without these flags and options. Their names may be shortened."""
+    rest = iter(words)
+    for word in rest:
+        name, equals, _ = word.partition("=")
+        shortened = name[2:] if name.startswith("--") and len(name) > 2 else None
+        if shortened and any(option.startswith(shortened) for option in options):
+            _ = None if equals else next(rest, None)
+        elif not (shortened and any(flag.startswith(shortened) for flag in flags)):
+            yield word
+
+
+def _scaled(values: Range, factor: float) -> str:
+    scaled = [f"{value * factor:.3g}" for value in values.values]
+    return (".." if values.continuous else "|").join(scaled)
+
+
+# ---- reading a run
+
+
+class _Doctor:
+    def __init__(self, run: RunFolder):
+        self.run, self.config = run, run.config
+        self.rows = run.read_progress()
+        self.result = run.ending
+        if any(not 0 <= row.stage < len(self.config.stages) for row in self.rows):
+            raise NramError(f"{run.metrics} cannot be used: it names stages that {run.path / 'run.json'} does not have")
+        self.stages = _summaries(self.config, self.rows)
+        self.retry = _Retry(run, self.config)
+
+    def diagnosis(self) -> Diagnosis:
+        config, learned = self.config, self.result is not None and self.result.perfect_members > 0
+        cause, explanation, cures = (None, None, []) if learned or not self.rows else self._cause()
+        return Diagnosis(
+            run=str(self.run.path),
+            task=config.task_name,
+            seed=config.seed,
+            machine=machine_text(config),
+            status=self.status,
+            learned=learned,
+            verdict=self._verdict(learned),
+            stages=self.stages,
+            facts=[*self._facts()],
+            cause=cause,
+            explanation=explanation,
+            cures=cures,
+            next=self._next(),
+        )
+
+    @property
+    def status(self) -> Status:
+        if self.result is not None:
+            return "finished"
+        if self.run.is_running:
+            return "running"
+        return "stopped" if self.rows else "new"
+
+    def _verdict(self, learned: bool) -> str:
+        if self.result is not None:
+            return f"{'LEARNED' if learned else 'NOT LEARNED'}. {result_text(self.result)}"
+        if not self.rows:
+            return "RUNNING. Nothing is measured yet." if self.status == "running" else "NOT STARTED. No step was made."
+        last = self.rows[-1]
+        where = f"step {last.step} of stage {last.stage}, of {count_text(len(self.config.stages), 'stage')}"
+        where += f", after {duration(last.seconds)}"
+        if self.status == "running":
+            return f"RUNNING, at {where}."
+        return f"STOPPED before the end, at {where}. No member was examined for the result."
+
+    def _next(self) -> str:
+        config = self.config
+        files = {"task": config.task if is_file_name(config.task) else None, "module": list(config.module_files)}
+        match self.status:
+            case "finished" if self.result and self.result.perfect_members:
+                return shell_command("extract", self.run.path, **files)
+            case "finished":
+                return shell_command("eval", self.run.path, **files)
+            case "running":
+                return shell_command("doctor", self.run.path, **files)
+            case _:
+                return shell_command("train", config.task, out=self.run.path, resume=True, module=files["module"])
+
+    # ---- facts
+
+    def _facts(self) -> Iterator[str]:
+        if not self.rows:
+            return
+        last, trend = self.rows[-1], Trend()
+        for row in self.rows:
+            trend.add(row)
+        if self.result is None or not self.result.perfect_members:
+            still = "it was still getting better" if trend.improving else "it was not getting better any more"
+            yield f"Progress: the best member last got better at {duration(trend.improved)}; at the end {still}."
+        soft, hard = max(row.solved_soft for row in self.rows), max(row.solved_hard or 0.0 for row in self.rows)
+        yield f"Soft and hard: at best {soft:.0%} of the members were solved soft, and {hard:.0%} hard."
+        halted = next((row.best_halted for row in reversed(self.rows) if row.best_halted is not None), None)
+        if halted is not None:
+            yield f"Halting: the best member stops by itself on {halted:.0%} of the validation set."
+        if self.result is not None:
+            for failure in self.result.failed_examinations:
+                yield f"Examination: {failure_text(failure, self.result.examined_members)}."
+        skipped = self._skipped()
+        yield f"Updates: {skipped:.1%} were not finite and were skipped." if skipped else "Updates: all were finite."
+        memory = max(row.peak_memory or 0 for row in self.rows)
+        used = f", with {memory / 2**30:.1f} GiB of main memory at most" if memory else ""
+        yield f"Time: {duration(last.seconds)} on {self.run.record.device}{used}."
+
+    def _skipped(self) -> float:
+        """The largest share of updates that were skipped. Clones inherit the count of their parents."""
+        before, shares = 0, [0.0]
+        for summary, (_, rows) in zip(self.stages, groupby(self.rows, lambda row: row.stage), strict=True):
+            shares += [row.skipped / max(1, row.population * (before + row.step)) for row in rows]
+            before += summary.steps
+        return max(shares)
+
+    # ---- the cause
+
+    def _cause(self) -> tuple[str | None, str | None, list[Cure]]:
+        """The first thing that went wrong, in words, and its cures."""
+        checks: tuple[Callable[[], tuple[str, str, list[Cure]] | None], ...] = (
+            self._diverged,
+            self._on_first_level,
+            self._soft_only,
+            self._failed_examination,
+            self._on_a_level,
+        )
+        for check in checks:
+            if (found := check()) is not None:
+                return found
+        if self.status != "finished":
+            return None, None, []
+        last = self.stages[-1]
+        cures = [self.retry.steps(last.stage)] if last.improving else []
+        text = "The best member is right on a part of the validation set only."
+        return "partly right", text, [*cures, self.retry.seed(), self.retry.members(), *self.retry.culling(0)]
+
+    def _diverged(self) -> tuple[str, str, list[Cure]] | None:
+        if (share := self._skipped()) <= MANY_SKIPPED:
+            return None
+        text = f"Training diverged: {share:.0%} of the updates were not finite, and nothing was learned from them."
+        return "diverged", text, [*self.retry.for_divergence(), self.retry.seed()]
+
+    def _on_first_level(self) -> tuple[str, str, list[Cure]] | None:
+        first = self.stages[0]
+        if has_left_first_level(self.config, first.max_complexity, first.highest_level):
+            return None
+        if self.status != "finished" and len(self.stages) == 1 and first.improving:
+            return None  # it has only begun
+        text = (
+            f"No member left the first level in stage {first.stage}: none is right on 90% of its smallest examples. "
+            f"The least error was {first.best_error:.3f}."
+        )
+        more = [self.retry.steps(first.stage)] if first.improving else []
+        return "first level", text, [*more, *self.retry.for_first_level()]
+
+    def _soft_only(self) -> tuple[str, str, list[Cure]] | None:
+        for stage in self.stages:
+            if stage.solved_soft >= SOME_SOFT and not stage.solved_hard:
+                break
+        else:
+            return None
+        text = (
+            f"{stage.solved_soft:.0%} of the members solved stage {stage.stage} soft, and none hard. Either the "
+            f"program is unrolled (right up to n = {stage.max_complexity}, wrong beyond), or its circuits are blurred."
+        )
+        unrolled, blurred = self.retry.for_unrolled(stage.stage), self.retry.for_blur()
+        soft, hard = self._evaluated("soft"), self._evaluated("hard")
+        if soft is None or hard is None:
+            which = Cure(
+                "Find out which: equal errors of soft and hard mean unrolled.", shell_command("eval", self.run.path)
+            )
+            return "soft, not hard", text, [which, *unrolled, *blurred] if self.result else [*unrolled, *blurred]
+        if soft - hard < SAME_CURVES:
+            return "unrolled", f"{text} Soft and hard make the same errors, so it is unrolled.", unrolled
+        return "blurred", f"{text} Soft is better than hard, so they are blurred.", blurred
+
+    def _evaluated(self, mode: str) -> float | None:
+        """A share of right answers that `nram eval` measured; None if it did not."""
+        try:
+            path = self.run.path / "eval.json"
+            return read_record(_Evaluation, read_json(path, MOST_BYTES), str(path)).exact(mode)
+        except (NramError, OSError):
+            return None
+
+    def _failed_examination(self) -> tuple[str, str, list[Cure]] | None:
+        if self.result is None or not self.result.failed_examinations:
+            return None
+        failure = max(self.result.failed_examinations, key=lambda one: one.members)
+        if failure.part == "soft":
+            text = "The best members are right as programs, and wrong as soft machines: their circuits are blurred."
+            return "blurred", text, [*self.retry.for_blur(), *self.retry.for_halting()]
+        if failure.limit != "T":
+            text = "The best members are right within T, and wrong later: they do not stop."
+            return "does not halt", text, [*self.retry.for_halting(), self.retry.seed()]
+        text = "The best members are right on the validation set, and wrong on other or longer inputs."
+        smallest = Cure(
+            "Find the smallest input that fails: extract the program, then verify it.",
+            shell_command("extract", self.run.path),
+        )
+        return "does not generalise", text, [smallest, *self.retry.for_length(), self.retry.seed()]
+
+    def _on_a_level(self) -> tuple[str, str, list[Cure]] | None:
+        for stage in self.stages:
+            if stage.highest_level < stage.max_complexity and not stage.solved_hard and stage.ended:
+                break
+        else:
+            return None
+        if not self.config.curriculum.enabled:
+            return None
+        text = f"No member got beyond level {stage.highest_level} of {stage.max_complexity} in stage {stage.stage}."
+        more = [self.retry.steps(stage.stage)] if stage.improving else []
+        cures = [*more, self.retry.seed(), self.retry.registers(), self.retry.members(), *self.retry.culling(0)]
+        return "low level", text, cures
+
+
+def _summaries(config: TrainConfig, rows: list[Metrics]) -> list[StageSummary]:
+    """The stages of a run, from its reports."""
+    summaries, began = [], 0.0
+    for stage, of_stage in groupby(rows, lambda row: row.stage):
+        found, trend = list(of_stage), Trend()
+        for row in found:
+            trend.add(row)
+        last = found[-1]
+        summaries.append(
+            StageSummary(
+                stage=stage,
+                max_complexity=last.max_complexity,
+                population=last.population,
+                steps=last.step,
+                stage_steps=config.stages[stage].steps,
+                ended=last.stage_ends,
+                seconds=round(last.seconds - began, 1),
+                highest_level=max(row.highest_level for row in found),
+                best_error=min(row.best_error for row in found),
+                solved_soft=max(row.solved_soft for row in found),
+                solved_hard=max((row.solved_hard for row in found if row.solved_hard is not None), default=None),
+                best_hard=max((row.best_hard for row in found if row.best_hard is not None), default=None),
+                improving=trend.improving,
+            )
+        )
+        began = last.seconds
+    return summaries

@@ -1,0 +1,305 @@
+"""Live progress of training: a panel on a terminal or in a notebook, plain lines elsewhere. Not on standard output.
+
+how good the best member is, whether it gets better, what comes next, and how long it takes at most
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+import time
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.text import Text
+
+from nram.messages import visible
+from nram.training.callbacks import Report, TrainingCallbacks
+from nram.training.config import TrainConfig
+from nram.training.diagnosis import count_text, duration, machine_text
+from nram.training.trend import Trend
+
+PLAIN_SECONDS = 5.0  # between the first two lines where there is no panel
+MOST_PLAIN_SECONDS = 60.0  # later lines come less often
+NOTEBOOK_SECONDS = 0.3  # between two changes of a panel in a notebook
+NOTEBOOK_WIDTH = 100
+LABEL = 10  # columns
+BLOCKS = "▁▂▃▄▅▆▇█"
+
+
+def training_display(progress: bool | Literal["auto"] = "auto", title: str = "training") -> TrainingCallbacks:
+    """The display that Python callers want: 'auto' shows progress only on a terminal or in a notebook."""
+    console = Console(stderr=True)
+    shown = progress is True or (progress == "auto" and (console.is_terminal or console.is_jupyter))
+    return TrainingDisplay(title, console) if shown else TrainingCallbacks()
+
+
+class TrainingDisplay(TrainingCallbacks):
+    """Shows the training runs of one command, one after another."""
+
+    def __init__(self, title: str, console: Console | None = None):
+        self.title = title
+        self.console = console
+        self.panel: Panel | None = None
+        self.screen: _Terminal | _Notebook | None = None
+        self.printed_at = self.busy_at = float("-inf")
+
+    def started(self, config: TrainConfig, path: Path, device: str) -> None:
+        console = self.console or Console(stderr=True)
+        self.panel = Panel(config, f"{self.title} {config.task_name}, seed {config.seed}, on {device}", str(path))
+        if console.is_jupyter:
+            self.screen = _Notebook(self.panel)
+        elif console.is_terminal:
+            self.screen = _Terminal(console, self.panel)
+        else:
+            _print(f"{self.panel.title}: {machine_text(config)} -> {path}")
+
+    def activity(self, text: str) -> None:
+        if self.panel is not None:
+            self.panel.activity = text
+        if self.screen is not None:
+            self.screen.refresh()
+        elif time.monotonic() - self.busy_at >= PLAIN_SECONDS:  # quick work is not worth a line
+            self.busy_at = time.monotonic()
+            _print(text)
+
+    def note(self, text: str) -> None:
+        if self.screen is not None:
+            self.screen.note(visible(text))
+        else:
+            _print(text)
+
+    def warning(self, text: str) -> None:
+        self.note(f"{self.title}: {text}")
+
+    def report(self, report: Report) -> None:
+        if self.panel is None:
+            return
+        self.panel.add(report)
+        if self.screen is not None:
+            self.screen.refresh()
+        pause = min(MOST_PLAIN_SECONDS, max(PLAIN_SECONDS, report.seconds / 4))
+        if self.screen is None and (time.monotonic() - self.printed_at >= pause or report.stage_ends):
+            self.printed_at = time.monotonic()
+            _print(self.panel.line())
+
+    def ended(self) -> None:
+        if self.panel is not None:
+            self.panel.ended = True
+        if self.screen is not None:
+            self.screen.stop()
+        self.panel = self.screen = None
+
+
+def _print(text: str) -> None:
+    print(visible(text), file=sys.stderr, flush=True)
+
+
+# ---- where a panel is shown
+
+
+class _Terminal:
+    def __init__(self, console: Console, panel: Panel):
+        self.live = Live(console=console, get_renderable=lambda: panel.render(console.width), refresh_per_second=4)
+        self.live.start()
+
+    def refresh(self) -> None:
+        """The panel is drawn again a few times a second."""
+
+    def note(self, text: str) -> None:
+        self.live.console.print(Text(text, style="dim"), soft_wrap=True)  # a command can be copied as one line
+
+    def stop(self) -> None:
+        self.live.stop()
+
+
+class _Notebook:
+    """A panel as HTML in the output of a cell. It needs IPython alone, no widgets."""
+
+    def __init__(self, panel: Panel):
+        self.ipython: Any = import_module("IPython.display")  # it is there: the process is a notebook's
+        self.panel, self.shown_at = panel, time.monotonic()
+        self.handle = self.ipython.display(self._html(), display_id=True)
+
+    def _html(self) -> Any:
+        console = Console(record=True, width=NOTEBOOK_WIDTH, file=io.StringIO(), force_jupyter=False)
+        console.print(self.panel.render(NOTEBOOK_WIDTH))
+        return self.ipython.HTML(console.export_html(inline_styles=True, code_format="<pre>{code}</pre>"))
+
+    def refresh(self, always: bool = False) -> None:
+        if always or time.monotonic() - self.shown_at >= NOTEBOOK_SECONDS:
+            self.shown_at = time.monotonic()
+            self.handle.update(self._html())
+
+    def note(self, text: str) -> None:
+        print(text)
+
+    def stop(self) -> None:
+        self.refresh(always=True)
+
+
+# ---- the panel
+
+
+class Panel:
+    """What is known of one run, as lines that fit a width."""
+
+    def __init__(self, config: TrainConfig, title: str, path: str):
+        self.config, self.title, self.path = config, title, path
+        self.reports: dict[int, Report] = {}  # the last one of every stage
+        self.trend = Trend()
+        self.activity: str | None = None
+        self.reported_at = time.monotonic()
+        self.compiling = 0.0  # the most seconds from the end of a stage to the first report of the next
+        self.ended = False
+
+    def add(self, report: Report) -> None:
+        self.activity = None
+        if report.stage not in self.reports:  # a stage begins with compiling
+            self.compiling = max(self.compiling, time.monotonic() - self.reported_at)
+        self.reported_at = time.monotonic()
+        self.reports[report.stage] = report
+        self.trend.add(report)
+
+    @property
+    def last(self) -> Report | None:
+        return self.reports.get(max(self.reports, default=-1))
+
+    def line(self) -> str:
+        """The present state in one line, for a log."""
+        report = self.last
+        assert report is not None
+        levels = " ".join(f"{level}:{count}" for level, count in report.levels.items())
+        parts = [
+            f"stage {report.stage} (n<={report.max_complexity}) step {report.step}/{report.stage_steps}",
+            f"best member {self._best(report)}",
+            self._trend_words(report),
+            *([f"members per level {levels}"] if self.config.curriculum.enabled else []),
+            _all(report),
+            *([f"examined {_examined(report)}"] if report.examined else []),
+            *([f"{report.skipped} updates skipped: not finite"] if report.skipped else []),
+            self._time_words(report),
+        ]
+        return " | ".join(parts)
+
+    def render(self, width: int) -> Group:
+        rows = [Text(visible(self.title), style="bold")]
+        machine, path = machine_text(self.config), visible(self.path)
+        room = max(20, width - len(machine) - 4)  # of a long path the end matters
+        rows.append(Text(f"{machine} -> {path if len(path) <= room else '…' + path[1 - room :]}", style="dim"))
+        rows += self._stage_rows(width)
+        for label, words in self._rows():
+            rows.append(Text.assemble((f"{label:<{LABEL}}", "bold"), visible(words)))
+        for row in rows:
+            row.no_wrap, row.overflow = True, "ellipsis"
+            row.truncate(width, overflow="ellipsis")
+        return Group(*rows)
+
+    def _stage_rows(self, width: int) -> list[Text]:
+        """A bar for every stage. That of a stage which ended early is full."""
+        heads, tails, shares = [], [], []
+        for index, stage in enumerate(self.config.stages):
+            report = self.reports.get(index)
+            heads.append(f"stage {index}  n <= {stage.max_complexity}  {count_text(stage.population, 'member')}")
+            done = report is not None and (report.stage_ends or index < max(self.reports))
+            early = done and report is not None and report.step < stage.steps
+            steps = report.step if report else 0
+            tails.append(f"done early, step {steps}/{stage.steps}" if early else f"{steps}/{stage.steps} steps")
+            shares.append(1.0 if done else steps / stage.steps)
+        left, right = max(map(len, heads)), max(map(len, tails))
+        columns = max(4, min(40, width - left - right - 4))
+        rows = []
+        for head, tail, share in zip(heads, tails, shares, strict=True):
+            full = int(columns * share)
+            bar = ("━" * full, "green" if share == 1.0 else "cyan"), ("━" * (columns - full), "bright_black")
+            rows.append(Text.assemble(f"{head:<{left}}  ", *bar, f"  {tail}"))
+        return rows
+
+    def _rows(self) -> list[tuple[str, str]]:
+        report = self.last
+        if report is None:
+            return [("now", self.activity or "starting")] if not self.ended else []
+        rows = [("best", self._best(report)), ("trend", f"{_spark(self.trend.errors)}  {self._trend_words(report)}")]
+        rows += [("levels", _levels(report))] if self.config.curriculum.enabled else []
+        rows.append(("all", _all(report)))
+        if report.examined:
+            rows.append(("examined", _examined(report)))
+        if report.skipped:
+            rows.append(("skipped", f"{count_text(report.skipped, 'update')}, not finite"))
+        if not self.ended:
+            rows.append(("now", self.activity) if self.activity else ("next", self._next(report)))
+        rate = f", {report.example_steps_per_s / 1000:,.0f}k example-steps/s"
+        return [*rows, ("time", self._time_words(report) + rate)]
+
+    def _best(self, report: Report) -> str:
+        """How good the best member is."""
+        level = f"level {report.highest_level} of {report.max_complexity}, " if self.config.curriculum.enabled else ""
+        if report.best_hard is None:
+            return f"{level}soft error {report.best_error:.3f}, not checked as a program yet"
+        reach = 2 * report.max_complexity  # of the validation set
+        hard = f"{report.best_hard:.1%}".replace(".0%", "%")
+        return f"{hard} right as a program up to n = {reach}, {level}soft error {report.best_error:.3f}"
+
+    def _next(self, report: Report) -> str:
+        """What ends the stage, and what follows."""
+        stage, index = self.config.stages[report.stage], report.stage + 1
+        early = "" if not stage.stop_at else f" or once {stage.stop_at} {'is' if stage.stop_at == 1 else 'are'} right"
+        if index == len(self.config.stages):
+            passes = early.replace("right", "examined and perfect")
+            return f"the end, at step {stage.steps}{passes}"
+        following = self.config.stages[index]
+        kept = min(following.kept, stage.population)
+        return f"stage {index}, n <= {following.max_complexity}, best {kept} members: at step {stage.steps}{early}"
+
+    def _trend_words(self, report: Report) -> str:
+        if report.perfect:
+            return f"{count_text(report.perfect, 'perfect member')}"
+        if report.best_hard == 1.0:
+            return "right on the whole validation set"
+        if self.trend.improving:
+            return "getting better"
+        return f"no better for {duration(self.trend.waiting)}"
+
+    def _time_words(self, report: Report) -> str:
+        later = len(self.config.stages) - 1 - report.stage
+        if self.ended or (report.stage_ends and not later):
+            return f"{duration(report.seconds)} gone"
+        left = max(1.0, report.seconds_left + later * self.compiling)
+        return f"{duration(report.seconds)} gone, at most about {duration(left)} left"
+
+
+def _all(report: Report) -> str:
+    """How good the members are as a whole. Soft says nothing more once a member is perfect."""
+    words = [f"{round(report.solved_soft * report.population)} soft"] if not report.perfect else []
+    if report.solved_hard is not None:
+        words.append(f"{round(report.solved_hard * report.population)} hard")
+    return f"median error {report.median_error:.3f}, solved {', '.join(words)} of {report.population}"
+
+
+def _examined(report: Report) -> str:
+    words = f"{count_text(report.examined, 'member')}: {report.perfect} passed"
+    places = {"hard": "hard", "far": "at n = 50", "soft": "soft"}
+    failed = [f"{one['members']} {places[one['part']]} ({one['limit']})" for one in report.failed_examinations]
+    return f"{words}; failed {', '.join(failed)}" if failed else words
+
+
+def _levels(report: Report) -> str:
+    """A small histogram, and the members on the lowest and on the highest level."""
+    low, high, most = min(report.levels), report.highest_level, max(report.levels.values())
+    words = f"{count_text(report.levels[low], 'member')} on level {low}"
+    words += f", {report.levels[high]} on level {high}" if high > low else ""
+    if not 1 < report.max_complexity <= 24:
+        return words
+    counts = (report.levels.get(level, 0) for level in range(1, report.max_complexity + 1))
+    bars = "".join(" " if not count else BLOCKS[round(7 * count / most)] for count in counts)
+    return f"1 |{bars}| {report.max_complexity}  {words}"
+
+
+def _spark(errors: list[float], columns: int = 24) -> str:
+    """The error of the best member since the stage began, as small bars."""
+    size = -(-len(errors) // columns)
+    least = [min(errors[start : start + size]) for start in range(0, len(errors), size)]
+    return "".join(BLOCKS[max(0, min(7, round(7 * error)))] for error in least)

@@ -1,0 +1,70 @@
+"""`nram doctor`: what it says about runs that were learned, stopped, or not learned."""
+
+import json
+import shutil
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+from nram.training.run_folder import RunFolder
+
+
+def test_a_finished_run_is_explained_and_left_alone(trained, call, bytes_of):
+    before = bytes_of(trained.path)
+    outcome = call("doctor", trained.path)
+    assert outcome.status == 0, outcome.err
+    assert "LEARNED. " in outcome.out and f"Next: nram extract {trained.path}" in outcome.out
+    found = call("doctor", trained.path, "--json").value
+    assert (found["task"], found["seed"], found["status"], found["learned"]) == ("access", 1, "finished", True)
+    assert [stage["steps"] for stage in found["stages"]][0] == 150
+    assert found["stages"][1]["best_hard"] == 1.0 and found["cures"] == []
+    assert "stops by itself on" in outcome.out and "GiB of main memory" in outcome.out
+    assert bytes_of(trained.path) == before
+
+
+def test_a_stopped_run_names_the_command_that_continues_it(interrupted, call):
+    outcome = call("doctor", interrupted.path)
+    assert outcome.status == 0, outcome.err
+    assert "STOPPED before the end, at step 25 of stage 0, of 2 stages" in outcome.out
+    assert f"Next: nram train access --out '{interrupted.path}' --resume" in outcome.out
+
+
+@pytest.fixture
+def not_learned(trained, tmp_path) -> Path:
+    """The trained run, as if no member had passed; the weights of member 0 are zeros."""
+    path = tmp_path / "run"
+    shutil.copytree(trained.path, path)
+    failed = [{"part": "far", "limit": "T", "members": 4}]
+    result = json.loads((path / "result.json").read_text())
+    result |= {"perfect_members": 0, "examined_members": 4, "failed_examinations": failed}
+    (path / "result.json").write_text(json.dumps(result))
+    run = RunFolder.open(path)
+    controller, description = run.load_member(0)
+    run.save_member(0, jax.tree.map(np.zeros_like, controller), description)
+    return path
+
+
+def test_a_run_that_was_not_learned_is_explained_with_cures(not_learned, call):
+    outcome = call("doctor", not_learned)
+    assert outcome.status == 0  # it could be read
+    assert "NOT LEARNED. " in outcome.out and "wrong on other or longer inputs" in outcome.out
+    assert "  1. Find the smallest input that fails" in outcome.out
+    for line in outcome.out.splitlines():
+        assert len(line) <= 120 or line.startswith("     nram ")  # a command stays in one piece
+
+
+@pytest.mark.slow
+def test_the_evaluation_of_such_a_run_ends_with_the_first_cures(not_learned, call):
+    outcome = call("eval", not_learned, "--count", "8")
+    assert outcome.status == 0
+    assert "What happened: The best members are right on the validation set" in outcome.out
+    assert outcome.out.count("     nram ") == 3
+    assert outcome.out.endswith(f"More: nram doctor {not_learned}\n")
+
+
+def test_what_is_no_run_is_refused(call, tmp_path):
+    refused = call("doctor", tmp_path)
+    assert (refused.status, refused.out) == (2, "")
+    assert "it has no run.json" in refused.err

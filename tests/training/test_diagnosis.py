@@ -1,0 +1,214 @@
+"""What a run's folder tells about the run: its status, what went wrong, and cures that work as they are printed."""
+
+import json
+import shlex
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from nram.cli import build_parser
+from nram.errors import NramError
+from nram.training import trainer
+from nram.training.callbacks import Report, TrainingCallbacks
+from nram.training.config import CurriculumConfig, TrainConfig
+from nram.training.diagnosis import Diagnosis, diagnose, has_left_first_level
+from nram.training.job import TrainingJob
+from nram.training.run_folder import Metrics, RunFolder
+from nram.training.settings import load_config, require_usable
+from nram.training.trend import Trend
+
+WORDS = ("train", "copy", "--seed", "1", "--device", "cpu", "--set", "registers=3", "--out", "runs/mine", "--resume")
+
+
+def row(stage: int = 0, step: int = 25, **more: Any) -> dict[str, Any]:
+    """A line of metrics.jsonl."""
+    row = {"stage": stage, "step": step, "max_complexity": (6, 6, 15)[stage % 3], "population": 32, "skipped": 0}
+    row |= {"levels": {"1": 32}, "best_error": 0.5, "median_error": 0.8, "solved_soft": 0.0, "solved_hard": 0.0}
+    return row | {"seconds": 100.0 * stage + step / 10, "stage_ends": False, "peak_memory": 3 << 29} | more
+
+
+def result(**more: Any) -> dict[str, Any]:
+    plain = {"perfect_members": 0, "examined_members": 0, "best_validation_exact_hard": 0.25, "seconds": 40.0}
+    return plain | {"failed_examinations": []} | more
+
+
+@pytest.fixture
+def made(tmp_path):
+    """A function that writes a run folder and diagnoses it."""
+
+    def make(
+        rows: list[dict[str, Any]],
+        ending: dict[str, Any] | None = None,
+        words: tuple[str, ...] = WORDS,
+        config: TrainConfig | None = None,
+    ) -> Diagnosis:
+        config = config or load_config("copy", overrides=["registers=3"], seed=1)
+        run = RunFolder.create(tmp_path / "mine", config, list(words), "a CPU")
+        for one in rows:
+            run.append_metrics(one)
+        if ending is not None:
+            run.write_result(ending)
+        return diagnose(run)
+
+    return make
+
+
+FLAT = [row(step=step, best_error=0.3, best_hard=0.1, best_halted=0.5) for step in range(25, 501, 25)]
+HIGH = {"levels": {"6": 32}, "best_error": 0.0}
+CAUSES = {
+    "first level": (FLAT, result()),
+    "diverged": ([row(step=step, skipped=8 * step) for step in range(25, 501, 25)], result()),
+    "soft, not hard": ([row(solved_soft=0.5, **HIGH), row(1, solved_soft=0.9, **HIGH)], result()),
+    "blurred": ([row(solved_hard=0.5, **HIGH)], result(failed_examinations=[("soft", "2T")])),
+    "does not halt": ([row(solved_hard=0.5, **HIGH)], result(failed_examinations=[("hard", "2T")])),
+    "does not generalise": ([row(solved_hard=0.5, **HIGH)], result(failed_examinations=[("far", "T")])),
+    "low level": ([row(levels={"3": 32}, stage_ends=True)], result()),
+    "partly right": ([row(best_hard=0.5, **HIGH)], result()),
+}
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+def test_every_cause_is_recognised_and_every_command_works_as_it_is_printed(cause, made):
+    rows, ending = CAUSES[cause]
+    failures = [{"part": part, "limit": limit, "members": 2} for part, limit in ending["failed_examinations"]]
+    found = made(rows, {**ending, "failed_examinations": failures, "examined_members": 2 * len(failures)})
+    assert (found.cause, found.status, found.learned) == (cause, "finished", False)
+    assert found.verdict.startswith("NOT LEARNED. No member is perfect yet: the best solves 25.0%")
+    assert found.explanation and len(found.cures) >= 2
+    trained = 0
+    for cure in found.cures:
+        assert cure.command is not None
+        _, verb, *words = shlex.split(cure.command)
+        arguments = build_parser([verb, *words]).parse_args([verb, *words])
+        if verb != "train":
+            continue
+        trained += 1
+        assert (arguments.task, arguments.device, arguments.resume) == ("copy", "cpu", False)
+        assert str(arguments.out).startswith(f"{found.run}-") and cure.command.count("--out") == 1
+        keys = [setting.partition("=")[0] for setting in arguments.set]
+        assert len(keys) == len(set(keys))
+        config = load_config("copy", overrides=arguments.set, seed=arguments.seed)
+        require_usable(config)
+        assert config != load_config("copy", overrides=["registers=3"], seed=1)  # something was changed
+    assert trained
+
+
+def test_what_nram_eval_measured_tells_an_unrolled_program_from_a_blurred_one(tmp_path, made):
+    rows, ending = CAUSES["soft, not hard"]
+    made(rows, ending)
+    run = RunFolder.open(tmp_path / "mine")
+    for soft, hard, cause in ((0.2, 0.2, "unrolled"), (0.9, 0.1, "blurred")):
+        scores = [{"mode": mode, "limit": "T", "exact": exact} for mode, exact in (("soft", soft), ("hard", hard))]
+        (run.path / "eval.json").write_text(json.dumps({"perfection": scores}))
+        assert diagnose(run).cause == cause
+    (run.path / "eval.json").write_text("{")
+    assert diagnose(run).cause == "soft, not hard"
+
+
+def test_a_perfect_run_has_no_cause_and_goes_on_with_extraction(made):
+    found = made([row(solved_hard=1.0, **HIGH)], result(perfect_members=2, examined_members=4))
+    assert (found.status, found.learned, found.cause, found.cures) == ("finished", True, None, [])
+    assert found.verdict.startswith("LEARNED. 2 of the 4 members examined are perfect")
+    assert found.next == f"nram extract {found.run}"
+
+
+def test_a_run_that_is_training_one_that_was_stopped_and_one_that_never_started(tmp_path, made):
+    new = made([])
+    assert (new.status, new.verdict, new.cures) == ("new", "NOT STARTED. No step was made.", [])
+    run = RunFolder.open(tmp_path / "mine")
+    with run.locked():
+        assert diagnose(run).verdict == "RUNNING. Nothing is measured yet."
+        run.append_metrics(row())
+        running = diagnose(run)
+        assert (running.status, running.cause) == ("running", None)  # too early to say
+        assert running.verdict == "RUNNING, at step 25 of stage 0, of 3 stages, after 0:02."
+    stopped = diagnose(run)
+    assert stopped.status == "stopped" and stopped.verdict.startswith("STOPPED before the end, at step 25 of stage 0")
+    assert stopped.next == f"nram train copy --out {run.path} --resume"
+    for one in FLAT:
+        run.append_metrics(one)
+    assert diagnose(run).cause == "first level"  # also before the end
+
+
+def test_stages_progress_halting_updates_time_and_memory_are_told(made):
+    rows = [*FLAT, row(1, 25, levels={"2": 16}, best_hard=0.5, best_halted=0.75, stage_ends=True, skipped=10)]
+    found = made(rows, result())
+    first, second = found.stages
+    assert (first.steps, first.stage_steps, first.highest_level, first.ended) == (500, 500, 1, False)
+    assert (first.best_error, first.best_hard, first.improving) == (0.3, 0.1, False)
+    assert (second.steps, second.stage_steps, second.highest_level, second.ended) == (25, 800, 2, True)
+    assert (first.seconds, second.seconds) == (50.0, 52.5)
+    facts = "\n".join(found.facts)
+    assert "last got better at 1:42" in facts and "stops by itself on 75% of the validation set" in facts
+    assert "Updates: 0.1% were not finite" in facts and "Time: 1:42 on a CPU, with 1.5 GiB of main memory" in facts
+
+
+def test_runs_of_nram_learn_get_words_without_commands(made):
+    found = made(FLAT, result(), words=("learn", "mine.jsonl"))
+    assert found.cures and all(cure.command is None for cure in found.cures)
+    assert any("--budget" in cure.text for cure in found.cures)
+
+
+def test_without_a_curriculum_levels_say_nothing(made):
+    config = replace(load_config("copy"), curriculum=CurriculumConfig(enabled=False))
+    assert made(FLAT, result(), config=config).cause == "partly right"
+
+
+def test_metrics_of_another_run_are_refused(made):
+    with pytest.raises(NramError, match=r"metrics.jsonl cannot be used: it names stages that .*run.json does not have"):
+        made([row(7)])
+
+
+# ---- the trend
+
+
+def test_noise_is_no_progress_and_small_gains_add_up():
+    assert not improving([0.30, 0.28, 0.32, 0.29] * 10)
+    assert improving([0.3 - 0.005 * index for index in range(40)])
+    assert not improving([0.5, 0.1, *[0.1] * 30])
+
+
+def improving(errors: list[float]) -> bool:
+    trend = Trend()
+    for index, error in enumerate(errors):
+        trend.add(Metrics(0, 6, float(index), error, error))
+    return trend.improving
+
+
+# ---- a run that does not get started
+
+
+class Notes(TrainingCallbacks):
+    def __init__(self):
+        self.notes: list[str] = []
+        self.reports: list[Report] = []
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+    def report(self, report: Report) -> None:
+        self.reports.append(report)
+
+
+SMALL = ("registers=1", "hidden=4", "batch=2", "validation=8", "modules=READ,WRITE", "check_every=50", "population=2")
+
+
+def test_a_run_in_which_no_member_leaves_the_first_level_says_so_once_with_cures(tmp_path, monkeypatch):
+    monkeypatch.setattr(trainer, "PATIENCE", 1e-9)  # instead of a minute
+    notes, stages = Notes(), 'stages=[{"max_complexity": 2, "steps": 75, "population": 2}]'
+    job = TrainingJob.for_task("copy", tmp_path / "run", overrides=[*SMALL, stages])
+    job.run("cpu", notes)
+    written = [row["notice"] for row in job.folder.read_metrics()]
+    assert written == [report.notice for report in notes.reports] == [*notes.notes, None, None]
+    (notice,) = notes.notes
+    assert notice.startswith("No member has left the first level after 1:00 of training.")
+    assert "--set registers=3" in notice and f"--out {tmp_path / 'run-seed1'}" in notice
+
+
+def test_where_no_member_can_leave_the_first_level_nothing_is_said():
+    config = load_config("copy")
+    assert not has_left_first_level(config, 6, 1)
+    assert has_left_first_level(config, 6, 2)
+    assert has_left_first_level(config, 1, 1)  # a stage with one level
+    assert has_left_first_level(replace(config, curriculum=CurriculumConfig(enabled=False)), 6, 1)

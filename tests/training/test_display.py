@@ -1,0 +1,218 @@
+"""What a training run shows: a panel that fits the terminal, an HTML panel in a notebook, few lines in a log."""
+
+import io
+import json
+import sys
+import types
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from nram.training import display
+from nram.training.callbacks import Report, TrainingCallbacks
+from nram.training.config import CurriculumConfig, StageConfig, TrainConfig
+from nram.training.display import Panel, TrainingDisplay, training_display
+from nram.training.settings import load_config
+
+TITLE = "nram train copy, seed 1, on 2 x x86_64 CPU"
+START = Report(
+    stage=0,
+    step=25,
+    stage_steps=500,
+    stage_ends=False,
+    max_complexity=6,
+    population=32,
+    levels={1: 32},
+    loss=1.5,
+    best_error=0.451,
+    median_error=0.731,
+    best_exact=0.3,
+    solved_soft=0.0,
+    solved_hard=None,
+    best_hard=None,
+    best_halted=None,
+    perfect=0,
+    examined=0,
+    failed_examinations=[],
+    skipped=0,
+    seconds=12.0,
+    example_steps_per_s=1_234_567.0,
+    seconds_left=83.0,
+    peak_memory=1 << 30,
+    notice=None,
+)
+CHECKED = replace(
+    START, step=200, levels={1: 24, 4: 1, 6: 7}, best_error=0.012, solved_soft=0.125, solved_hard=0.0, best_hard=0.974
+)
+EARLY = replace(
+    CHECKED, stage=1, step=50, stage_steps=800, stage_ends=True, population=16, levels={6: 16}, best_hard=1.0
+)
+FAILED = [{"part": "far", "limit": "20n+200", "members": 3}, {"part": "hard", "limit": "2T", "members": 1}]
+EXAMINED = replace(
+    EARLY, stage=2, stage_steps=400, stage_ends=False, max_complexity=15, population=4, levels={7: 2, 8: 2}, examined=4,
+    failed_examinations=FAILED, solved_hard=1.0,
+)  # fmt: skip
+PERFECT = replace(EXAMINED, step=100, stage_ends=True, failed_examinations=[], perfect=4, solved_soft=0.0, seconds=17.9)
+
+
+def panel_of(*reports: Report, config: TrainConfig | None = None, path: str = "runs/copy-1") -> Panel:
+    panel = Panel(config or load_config("copy", seed=1), TITLE, path)
+    for report in reports:
+        panel.add(report)
+    return panel
+
+
+def drawn(panel: Panel, width: int) -> list[str]:
+    console = Console(width=width, file=io.StringIO(), force_terminal=False)
+    with console.capture() as captured:
+        console.print(panel.render(width))
+    return captured.get().splitlines()
+
+
+# ---- the panel
+
+STATES = {
+    "before the first report": (),
+    "the first report": (START,),
+    "a check": (START, CHECKED),
+    "an early end": (START, CHECKED, EARLY),
+    "an examination": (START, CHECKED, EARLY, EXAMINED),
+    "the end": (START, CHECKED, EARLY, EXAMINED, PERFECT),
+}
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+@pytest.mark.parametrize("state", STATES)
+def test_every_line_fits_the_terminal_and_is_not_cut(state, width):
+    panel = panel_of(*STATES[state])
+    lines = drawn(panel, width)
+    assert max(map(cell_len, lines)) <= width
+    assert len(lines) == len(panel.render(width).renderables)  # nothing was wrapped
+    assert "…" not in "".join(lines)
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_large_runs_and_long_names_fit_too(width):
+    stages = (StageConfig(5000, 10**7, 65_536, stop_at=60_000), StageConfig(10_000, 10**8, 60_000, stop_at=4))
+    config = TrainConfig("copy", stages=stages)
+    report = replace(
+        EXAMINED, stage=1, max_complexity=10_000, population=60_000, levels=dict.fromkeys(range(1, 3001), 20),
+        skipped=10**9, seconds=10**6, seconds_left=10**7, example_steps_per_s=1e9,
+    )  # fmt: skip
+    panel = panel_of(replace(START, population=65_536), report, config=config, path="/long" * 40 + "/the-end")
+    lines = drawn(panel, width)
+    assert max(map(cell_len, lines)) <= width
+    assert len(lines) == len(panel.render(width).renderables)
+    assert lines[1].rstrip().endswith("/the-end")
+
+
+def rows_of(panel: Panel, width: int = 80) -> dict[str, str]:
+    return {line.split()[0]: line.split(maxsplit=1)[-1].strip() for line in drawn(panel, width)[2:]}
+
+
+def test_a_panel_says_how_good_the_best_member_is_whether_it_gets_better_and_what_comes_next():
+    rows = rows_of(panel_of(START, CHECKED))
+    assert rows["best"] == "97.4% right as a program up to n = 12, level 6 of 6, soft error 0.012"
+    assert rows["trend"].endswith("getting better")
+    assert rows["levels"].endswith("24 members on level 1, 7 on level 6")
+    assert rows["next"] == "stage 1, n <= 6, best 8 members: at step 500"
+    assert rows["time"].startswith("0:12 gone, at most about 1:2")
+    no_better = [replace(CHECKED, step=200 + 25 * index, seconds=12.0 + 10 * index) for index in range(10)]
+    assert rows_of(panel_of(START, *no_better))["trend"].endswith("no better for 1:00")
+    assert rows_of(panel_of(EARLY))["next"] == "stage 2, n <= 15, best 4 members: at step 800 or once 3 are right"
+
+
+def test_a_stage_that_ended_early_has_a_full_bar():
+    first, second, third = drawn(panel_of(START, CHECKED, EARLY), 80)[2:5]
+    assert second.rstrip().endswith("done early, step 50/800") and third.rstrip().endswith("0/400 steps")
+    console = Console(width=80, file=io.StringIO(), force_terminal=True, color_system="truecolor")
+    with console.capture() as captured:
+        console.print(panel_of(START, CHECKED, EARLY).render(80))
+    bar = captured.get().splitlines()[3]
+    assert "\x1b[32m━" in bar and "\x1b[90m━" not in bar  # green alone, no grey rest
+
+
+def test_an_examination_is_shown_with_its_result():
+    rows = rows_of(panel_of(START, EXAMINED))
+    assert rows["examined"] == "4 members: 0 passed; failed 3 at n = 50 (20n+200), 1 hard (2T)"
+    assert rows["next"] == "the end, at step 400 or once 1 is examined and perfect"
+
+
+def test_the_panel_of_a_perfect_run_ends_with_what_was_reached():
+    panel = panel_of(START, replace(CHECKED, step=500, stage_ends=True), EARLY, PERFECT)
+    panel.ended = True
+    rows = rows_of(panel)
+    assert rows["best"].startswith("100% right as a program up to n = 30")
+    assert rows["trend"].endswith("4 perfect members") and rows["examined"] == "4 members: 4 passed"
+    text = "\n".join(drawn(panel, 80))
+    assert "soft 0" not in text and "0 soft" not in text and "left" not in text and "next" not in rows
+    assert text.count("done early") == 2
+
+
+def test_work_other_than_training_is_named():
+    panel = panel_of(START)
+    panel.activity = "compiling for n <= 6"
+    assert rows_of(panel)["now"] == "compiling for n <= 6"
+    assert rows_of(panel_of())["now"] == "starting"
+
+
+def test_without_a_curriculum_there_is_no_word_of_levels():
+    config = replace(load_config("copy"), curriculum=CurriculumConfig(enabled=False))
+    panel = panel_of(START, CHECKED, config=config)
+    assert "level" not in "\n".join(drawn(panel, 80)) + panel.line()
+
+
+# ---- where it is shown
+
+
+def test_a_log_gets_few_lines_and_each_stands_alone(capsys):
+    shown = TrainingDisplay("nram train", Console(force_terminal=False, stderr=True))
+    shown.started(load_config("copy", seed=1), Path("runs/copy-1"), "a CPU")
+    shown.activity("compiling for n <= 6")
+    for step in range(25, 500, 25):
+        shown.report(replace(CHECKED, step=step))
+    shown.report(replace(CHECKED, step=500, stage_ends=True))
+    shown.ended()
+    title, compiling, first, last = capsys.readouterr().err.splitlines()
+    assert title.startswith("nram train copy, seed 1, on a CPU: mlp 32, 4 registers") and title.endswith("runs/copy-1")
+    assert compiling == "compiling for n <= 6"
+    assert first.startswith("stage 0 (n<=6) step 25/500 | best member 97.4% right") and "step 500/500" in last
+
+
+def test_a_notebook_shows_one_panel_that_is_updated(monkeypatch):
+    """IPython is not needed for anything else: its two functions are stood in for."""
+    pages: list[str] = []
+
+    class Handle:
+        def update(self, page: str) -> None:
+            pages.append(page)
+
+    def show(page: str, display_id: bool) -> Handle:
+        pages.append(page)
+        return Handle()
+
+    module: Any = types.ModuleType("IPython.display")
+    module.display, module.HTML = show, str
+    monkeypatch.setitem(sys.modules, "IPython", types.ModuleType("IPython"))
+    monkeypatch.setitem(sys.modules, "IPython.display", module)
+    monkeypatch.setattr(display, "NOTEBOOK_SECONDS", 0.0)
+    shown = TrainingDisplay("training", Console(force_jupyter=True))
+    shown.started(load_config("copy", seed=1), Path("runs/copy-1"), "a CPU")
+    shown.report(CHECKED)
+    shown.ended()
+    assert len(pages) == 3 and all(page.startswith("<pre>") and page.count("<pre>") == 1 for page in pages)
+    assert "starting" in pages[0] and "97.4% right" in pages[1] and "left" not in pages[2]
+
+
+def test_python_callers_choose(capsys):
+    assert type(training_display(False)) is TrainingCallbacks
+    assert type(training_display("auto")) is TrainingCallbacks  # standard error is no terminal here
+    assert type(training_display(True)) is TrainingDisplay
+
+
+def test_a_report_is_a_line_of_json():
+    assert json.loads(json.dumps({**vars(EXAMINED)}))["failed_examinations"] == FAILED
