@@ -103,10 +103,10 @@ def test_what_a_process_killed_at_its_start_left_behind_is_no_obstacle(tmp_path)
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("a file", "a file is a file: choose another --out"),
-        ("a file/below", "a file is a file: choose another --out"),
+        ("a file", "a file is a file: choose another 'out'"),
+        ("a file/below", "a file is a file: choose another 'out'"),
         ("full", "full is not empty and not a run"),
-        ("a run", "a run holds a run already: go on with it by --resume"),
+        ("a run", "a run holds a run already: go on with it by resume=True"),
     ],
 )
 def test_a_place_where_no_run_can_begin_is_refused_and_left_alone(tmp_path, name, message):
