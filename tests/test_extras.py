@@ -119,6 +119,13 @@ print(*Path().iterdir())
     assert report.split("\n")[-2:] == ["", ""], "what is refused leaves nothing behind"
 
 
+def test_windows_is_refused_in_one_sentence():
+    code = "import sys; sys.platform = 'win32'; import nram"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.endswith("ImportError: nram needs Linux or macOS: on Windows, install and run it in WSL\n")
+
+
 def test_the_extras_install_what_the_code_asks_for():
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     for extra, modules in LIBRARIES.items():

@@ -13,6 +13,7 @@ The names below are the whole interface. They are imported when they are first u
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from nram.programs.library import load_program
     from nram.programs.verify import verify
     from nram.tasks.base import Instance, SymbolicCase, Task
+
+if sys.platform == "win32":
+    raise ImportError("nram needs Linux or macOS: on Windows, install and run it in WSL")
 
 __version__ = "0.2.0"
 
