@@ -149,7 +149,7 @@ def _class_parts(source: Source) -> Iterator[str]:
     if parts:
         yield table(("field", "type", "meaning"), parts)
     for member in node.body:
-        if isinstance(member, ast.FunctionDef) and not member.name.startswith("_") and not _is_property(member):
+        if isinstance(member, ast.FunctionDef) and _is_public(member) and not _is_property(member):
             text = prose(doc(member))
             yield f"```python\n.{_signature(member, of_class=True)}\n```" + (f"\n\n{text}" if text else "")
 
@@ -167,7 +167,7 @@ def fields(source: Source) -> Iterator[tuple[str, str, str]]:
             below = body[index + 1] if index + 1 < len(body) else None
             if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
                 comment = f"# {below.value.value}"
-            default = "" if member.value is None else f" = {_default(member.value)}"
+            default = "" if (value := _default(member.value)) is None else f" = {value}"
             if not member.target.id.startswith("_"):
                 yield (
                     f"`{member.target.id}{default}`",
@@ -180,11 +180,17 @@ def fields(source: Source) -> Iterator[tuple[str, str, str]]:
             yield f"`{member.name}`", returned, prose(doc(member))
 
 
-def _default(node: ast.expr) -> str:
-    """The default value, without a cast that is only for the type checker."""
+def _default(node: ast.expr | None) -> str | None:
+    """The default value, without a cast that is only for the type checker and without Equinox's `field`."""
     if isinstance(node, ast.Call) and ast.unparse(node.func) == "cast":
-        return ast.unparse(node.args[1])
-    return ast.unparse(node)
+        node = node.args[1]
+    elif isinstance(node, ast.Call) and ast.unparse(node.func) == "eqx.field":
+        node = next((keyword.value for keyword in node.keywords if keyword.arg == "default"), None)
+    return None if node is None else ast.unparse(node)
+
+
+def _is_public(node: ast.FunctionDef) -> bool:
+    return not node.name.startswith("_") or node.name == "__call__"
 
 
 def _is_property(node: ast.FunctionDef) -> bool:
@@ -231,7 +237,7 @@ def _names_in_types(node: ast.AST) -> list[str]:
         return []
     names = []
     for member in node.body:
-        if isinstance(member, ast.FunctionDef) and not member.name.startswith("_"):
+        if isinstance(member, ast.FunctionDef) and _is_public(member):
             names += _names_in_types(member)
         elif isinstance(member, ast.AnnAssign):
             inside = ast.walk(ast.parse(_annotation(member.annotation)))

@@ -105,6 +105,7 @@ for work in (
     lambda: nram.train("copy"),
     lambda: nram.extract({str(RUN)!r}),
     lambda: nram.learn({str(EXAMPLES)!r}, method="train"),
+    lambda: nram.load_machine("copy"),
 ):
     try:
         work()
@@ -113,8 +114,8 @@ for work in (
 print(nram.verify(nram.load_program("access"), largest=5, exhaustive_up_to=2))
 print(*Path().iterdir())
 """
-    *refusals, report = run_without(code, tmp_path).split("\n", 3)
-    assert [text.endswith(TRAIN) for text in refusals] == [True] * 3
+    *refusals, report = run_without(code, tmp_path).split("\n", 4)
+    assert [text.endswith(TRAIN) for text in refusals] == [True] * 4
     assert VERIFY in report
     assert report.split("\n")[-2:] == ["", ""], "what is refused leaves nothing behind"
 

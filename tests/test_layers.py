@@ -59,7 +59,8 @@ LAYERS = {
     "programs.simplify search",
     "api": "display errors extras files runtime modules tasks extensions training programs programs.native "
     "programs.simplify pictures search programs.extract learning",
-    "__init__": "deprecated",
+    "soft_machine": "errors kinds modules tasks extensions machine training programs programs.extract api",
+    "__init__": "errors extras deprecated",
     "own_modules": "deprecated",
     "cli": "errors extras limits kinds messages process files runtime module_tables modules tasks extensions machine "
     "training training.display programs programs.native programs.simplify pictures programs.verify search "
@@ -120,8 +121,8 @@ MOST_LATE = 40
 
 # Libraries that take long to import, and the layers that may import them. `nram.lazy` imports them on first use.
 HEAVY = {
-    "jax": "machine machine.kernels training programs.extract pictures.soft_traces learning bench",
-    "equinox": "machine training pictures.soft_traces",
+    "jax": "machine machine.kernels training programs.extract pictures.soft_traces learning bench soft_machine",
+    "equinox": "machine training pictures.soft_traces soft_machine",
     "optax": "training",
     "llvmlite": "llvm machine.kernels programs.native search bench",
     "numba": "search",

@@ -18,16 +18,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from nram.deprecated import renamed
+from nram.errors import NramError, UsageError
+from nram.extras import missing_for
 
 if TYPE_CHECKING:
     from nram.api import Run, compile_program, extract, find_program, learn, trace, train
-    from nram.errors import NramError, UsageError
     from nram.extensions import get_module, get_task, module_names, register_module, register_task, task_names
     from nram.limits import StepLimit
     from nram.modules import Module
     from nram.programs.ir import Program
     from nram.programs.library import load_program
     from nram.programs.verify import verify
+    from nram.soft_machine import SoftMachine, load_machine, stack_instances
     from nram.tasks.base import Instance, SymbolicCase, Task
 
 if sys.platform == "win32":
@@ -41,6 +43,7 @@ __all__ = [
     "NramError",
     "Program",
     "Run",
+    "SoftMachine",
     "StepLimit",
     "SymbolicCase",
     "Task",
@@ -52,10 +55,12 @@ __all__ = [
     "get_module",
     "get_task",
     "learn",
+    "load_machine",
     "load_program",
     "module_names",
     "register_module",
     "register_task",
+    "stack_instances",
     "task_names",
     "trace",
     "train",
@@ -64,13 +69,13 @@ __all__ = [
 
 _HOMES = {
     "nram.api": ("Run", "compile_program", "extract", "find_program", "learn", "trace", "train"),
-    "nram.errors": ("NramError", "UsageError"),
     "nram.modules": ("Module",),
     "nram.extensions": ("get_module", "get_task", "module_names", "register_module", "register_task", "task_names"),
     "nram.programs.ir": ("Program",),
     "nram.programs.library": ("load_program",),
     "nram.programs.verify": ("verify",),
     "nram.limits": ("StepLimit",),
+    "nram.soft_machine": ("SoftMachine", "load_machine", "stack_instances"),
     "nram.tasks.base": ("Instance", "SymbolicCase", "Task"),
 }
 _home_of = {name: home for home, names in _HOMES.items() for name in names}
@@ -81,7 +86,13 @@ def __getattr__(name: str) -> Any:
         return renamed("nram.register", "nram.register_task")
     if name not in _home_of:
         raise AttributeError(f"module 'nram' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_home_of[name]), name)
+    try:
+        home = import_module(_home_of[name])
+    except ImportError as error:
+        if (library := missing_for(error)) is None:
+            raise
+        raise NramError(f"nram.{name} needs {library}") from None
+    value = globals()[name] = getattr(home, name)
     return value
 
 

@@ -37,7 +37,7 @@ def _inputs(wiring: Wiring, size: int, slack: float):
 @cache
 def _real(jit, wiring, renormalising):
     def run(clip, inputs, gradients):
-        outputs, pull = jax.vjp(lambda *x: run_circuit(wiring, renormalising, clip, *x), *inputs)
+        outputs, pull = jax.vjp(lambda *x: run_circuit(wiring, renormalising, clip, *x)[:2], *inputs)
         return outputs, pull(gradients)
 
     return jit(jax.vmap(run, in_axes=(None, 0, 0)))
@@ -105,7 +105,7 @@ def test_renormalising_mends_sums_and_leaves_gradients_alone(float64):
     gradient = jnp.array([[1.0, 2, 4], [8, 16, 32]])
     for renormalising, sums in ((True, (1.0, 1.0)), (False, (0.4, 2.0))):
         (out, _), pull = jax.vjp(
-            lambda held, on=renormalising: run_circuit(wiring, on, jnp.asarray(jnp.inf), keep, held, memory),
+            lambda held, on=renormalising: run_circuit(wiring, on, jnp.asarray(jnp.inf), keep, held, memory)[:2],
             registers,
         )
         np.testing.assert_allclose(out.sum(-1), sums, rtol=1e-14)
@@ -120,7 +120,7 @@ def test_registers_are_all_updated_at_once():
     rotate = np.zeros((4, 4), np.float32)
     rotate[[0, 1, 2, 3], [0, 1, 2, 0]] = 1  # INC(r1); r1 := r2, r2 := r3, r3 := r1
     registers = jnp.eye(5)[jnp.array([1, 3, 4])]
-    out, _ = run_circuit(wiring, True, jnp.float32(jnp.inf), jnp.asarray(rotate), registers, jnp.eye(5))
+    out, _, _ = run_circuit(wiring, True, jnp.float32(jnp.inf), jnp.asarray(rotate), registers, jnp.eye(5))
     np.testing.assert_array_equal(out.argmax(-1), [3, 4, 1])
 
 
@@ -129,7 +129,7 @@ def test_a_module_sees_the_memory_as_the_modules_before_it_left_it():
     # READ(r1) = 2; ONE; WRITE(r1, ONE); READ(r1) = 1; WRITE(ONE, first READ); r1 := second READ
     chosen = [0, 0, 2, 0, 2, 1, 4]
     weights = jnp.asarray(np.eye(6, dtype=np.float32)[chosen])
-    out, memory = run_circuit(
+    out, memory, _ = run_circuit(
         wiring, True, jnp.float32(jnp.inf), weights, jnp.eye(3)[:1], jnp.eye(3)[jnp.array([2, 0, 0])]
     )
     np.testing.assert_array_equal(out.argmax(-1), [1])

@@ -78,7 +78,8 @@ def _real_loss(case: Case, back):
     def loss(vector, clip):
         def one(memory, target, limit):
             options = Options(clip, EPSILON, case.renormalising)
-            episode = run_soft(back(vector), case.wiring, memory, limit, case.steps, options, lambda m: m, jnp.float64)
+            machine = back(vector), case.wiring, memory, limit, case.steps, options
+            episode = run_soft(*machine, lambda step: step.state.memory, jnp.float64)
             return _loss(episode.finish, episode.observed, episode.entropy, target)
 
         return jnp.mean(jax.vmap(one)(*_examples(case)))

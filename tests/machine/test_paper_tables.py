@@ -140,7 +140,7 @@ def test_the_soft_machine_goes_through_the_papers_table(name, quick_jit):
     step = quick_jit(partial(soft_step, controller.prepare(wiring), wiring, Options()))
     state = start_soft(controller, wiring, jnp.asarray(rows[0, :16]))
     for row in rows[1:]:
-        state, _, _ = step(state)
+        state = step(state).state
         found = np.concatenate([state.memory, state.registers])
         np.testing.assert_allclose(found, np.eye(16)[row], atol=1e-6)
 

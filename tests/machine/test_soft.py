@@ -42,7 +42,7 @@ def _step_by_step(jit, controller, size: int, count: int) -> Steps:
     state = start_soft(controller, WIRING, _memory(size))
     rows = []
     for _ in range(count):
-        state, halt, entropy = step(state)
+        state, halt, _, entropy, *_ = step(state)
         rows.append((1 / (1 + np.exp(-np.float64(halt))), np.asarray(state.memory), np.asarray(entropy)))
     return Steps(*map(np.array, zip(*rows, strict=True)))
 
@@ -59,7 +59,7 @@ def test_an_episode_is_its_steps_averaged_with_the_papers_p_t(kind, make, quick_
     controller = make(kind)
     steps = _step_by_step(quick_jit, controller, SIZE, STEPS)
     finish = _finish(steps.willing, STEPS)
-    run = partial(run_soft, controller, WIRING, limit=STEPS, steps=STEPS, observe=lambda memory: memory)
+    run = partial(run_soft, controller, WIRING, limit=STEPS, steps=STEPS, observe=lambda step: step.state.memory)
     episode = quick_jit(lambda memory: run(memory=memory))(_memory())
     np.testing.assert_allclose(episode.finish, finish, atol=1e-6)
     np.testing.assert_allclose(episode.observed, steps.memories, atol=1e-6)
@@ -116,7 +116,7 @@ class Recorder:
 def test_the_controller_sees_the_probability_that_each_register_is_zero(quick_jit):
     registers = np.random.default_rng(0).dirichlet(np.ones(SIZE), WIRING.registers).astype(np.float32)
     state = SoftState(Recorder().start(), jnp.asarray(registers), jnp.eye(SIZE))
-    state, _, _ = quick_jit(partial(soft_step, Recorder(), WIRING, Options()))(state)
+    state = quick_jit(partial(soft_step, Recorder(), WIRING, Options()))(state).state
     np.testing.assert_array_equal(state.controller[0], registers[:, 0])
 
 
@@ -127,7 +127,7 @@ def test_distributions_stay_distributions_over_fifty_steps(kind, size, make, qui
     ready = controller.prepare(WIRING)
 
     def body(state, _):
-        state, _, _ = soft_step(ready, WIRING, Options(), state)
+        state = soft_step(ready, WIRING, Options(), state).state
         return state, (state.registers, state.memory)
 
     start = start_soft(controller, WIRING, _memory(size))
@@ -145,7 +145,7 @@ def test_renormalising_mends_registers_that_have_drifted(make, quick_jit):
     sums = {}
     for on in (True, False):
         step = partial(soft_step, controller.prepare(WIRING), WIRING, Options(renormalising=on))
-        sums[on] = np.asarray(quick_jit(step)(state)[0].registers.sum(-1))
+        sums[on] = np.asarray(quick_jit(step)(state).state.registers.sum(-1))
     np.testing.assert_allclose(sums[True], 1, rtol=1e-6)
     assert np.abs(sums[False] - 1).max() > 1e-3
 
@@ -165,7 +165,7 @@ def test_no_gradient_flows_through_the_averaged_output(make, quick_jit):
     """The loss is built from what `observe` returns; the output is for reading off."""
 
     def total(controller, part):
-        episode = run_soft(controller, WIRING, _memory(), 3, 3, observe=lambda memory: memory)
+        episode = run_soft(controller, WIRING, _memory(), 3, 3, observe=lambda step: step.state.memory)
         return part * jnp.sum(episode.output**2) + (1 - part) * jnp.sum(episode.observed**2)
 
     gradient = quick_jit(jax.grad(total))

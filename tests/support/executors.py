@@ -278,11 +278,11 @@ def _soft_run(wiring: Wiring, longest: int, controller: Any, memory: Any, limit:
     """The soft machine's state when it stops, as integers, and the least of their probabilities."""
     ready = controller.prepare(wiring)
 
-    def step(state, _):
-        state, halt, _ = soft_step(ready, wiring, Options(), state)
-        return state, (state.registers, state.memory, jax.nn.sigmoid(halt))
+    def body(state, _):
+        step = soft_step(ready, wiring, Options(), state)
+        return step.state, (step.state.registers, step.state.memory, step.willing)
 
-    _, (registers, memories, halting) = jax.lax.scan(step, start_soft(controller, wiring, memory), length=longest)
+    _, (registers, memories, halting) = jax.lax.scan(body, start_soft(controller, wiring, memory), length=longest)
     last = jnp.minimum(jnp.where(jnp.any(halting == 1), jnp.argmax(halting == 1), longest), limit - 1)
     values, memory = registers[last], memories[last]
     certainty = jnp.minimum(jnp.min(jnp.max(values, -1)), jnp.min(jnp.max(memory, -1)))

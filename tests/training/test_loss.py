@@ -29,7 +29,7 @@ def swap_instance():
 def history(controller, swap_instance):
     """Finishing probabilities and the memory after every step."""
     options = Options(epsilon=EPSILON)
-    episode = run_soft(controller, WIRING, swap_instance.input, LIMIT, STEPS, options, lambda memory: memory)
+    episode = run_soft(controller, WIRING, swap_instance.input, LIMIT, STEPS, options, lambda step: step.state.memory)
     return np.asarray(episode.finish, float), np.asarray(episode.observed, float), np.asarray(episode.entropy, float)
 
 

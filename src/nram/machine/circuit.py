@@ -27,19 +27,21 @@ def run_circuit(
     registers: Array,
     memory: Array,
     taken: Array | None = None,
-) -> tuple[Array, Array]:
+    complete: bool = False,
+) -> tuple[Array, Array, Array | None]:
     """New registers [R, M] and memory [M, M] from wire weights [wires, values]; `clip` is C1.
 
     With `taken`, wires mix values by those weights, and pass gradients by `weights` (a straight-through estimator).
     If `taken` is certain, the forward pass is the discrete machine, and modules that are not in use still learn.
+    If `complete`, the third result is the output of every module [modules, M], with its gradient; otherwise None.
     """
-    return _circuit(wiring, renormalising, clip, weights, weights if taken is None else taken, registers, memory)
+    taken = weights if taken is None else taken
+    return _circuit(wiring, renormalising, complete, clip, weights, taken, registers, memory)
 
 
-@partial(jax.custom_vjp, nondiff_argnums=(0, 1))
-def _circuit(wiring, renormalising, clip, weights, taken, registers, memory) -> Any:
-    new_registers, new_memory, _ = _forward(wiring, renormalising, taken, registers, memory)
-    return new_registers, new_memory
+@partial(jax.custom_vjp, nondiff_argnums=(0, 1, 2))
+def _circuit(wiring, renormalising, complete, clip, weights, taken, registers, memory) -> Any:
+    return _forward_keeping(wiring, renormalising, complete, clip, weights, taken, registers, memory)[0]
 
 
 def _forward(wiring: Wiring, renormalising: bool, weights: Array, registers: Array, memory: Array):
@@ -70,14 +72,15 @@ def _forward(wiring: Wiring, renormalising: bool, weights: Array, registers: Arr
     return new_registers, memory, (stacked, calls)
 
 
-def _forward_keeping(wiring, renormalising, clip, weights, taken, registers, memory):
+def _forward_keeping(wiring: Wiring, renormalising: bool, complete: bool, clip, weights, taken, registers, memory):
     new_registers, new_memory, kept = _forward(wiring, renormalising, taken, registers, memory)
-    return (new_registers, new_memory), (clip, weights, kept)
+    outputs = kept[0][wiring.registers :] if complete else None
+    return (new_registers, new_memory, outputs), (clip, weights, kept)
 
 
-def _backward(wiring: Wiring, renormalising: bool, residuals, gradients):
+def _backward(wiring: Wiring, renormalising: bool, complete: bool, residuals, gradients):
     clip, weights, (values, calls) = residuals
-    register_gradient, memory_gradient = gradients
+    register_gradient, memory_gradient, outputs_gradient = gradients
     size = values.shape[-1]
 
     def crop(gradient: Array) -> Array:
@@ -94,7 +97,8 @@ def _backward(wiring: Wiring, renormalising: bool, residuals, gradients):
             _, pull = jax.vjp(partial(module.fuzzy, jnp), memory, *arguments)
             memory_gradient, *argument_gradients = pull(memory_gradient)
         else:
-            output_gradient = crop(weights[wire:, wiring.registers + index] @ jnp.stack(received))
+            output_gradient = weights[wire:, wiring.registers + index] @ jnp.stack(received)
+            output_gradient = crop(output_gradient + outputs_gradient[index] if complete else output_gradient)
             if module.memory == "reads":
                 _, pull = jax.vjp(partial(module.fuzzy, jnp), memory, *arguments)
                 from_reading, *argument_gradients = pull(output_gradient)

@@ -28,31 +28,41 @@ class Options(NamedTuple):
     epsilon: Array | float = 1e-6  # inside every logarithm
     renormalising: bool = True
     straight_through: bool = False  # the forward pass takes the most probable value of every wire
+    hard: bool = False  # so does the backward pass, and halting and automaton states are certain too
+    complete: bool = False  # module outputs are kept; gradients flow through them and through the averaged output
+
+
+class Step(NamedTuple):
+    """The results of one timestep."""
+
+    state: SoftState  # after it
+    halt: Array  # x_t, the halting scalar
+    willing: Array  # f_t, the willingness to stop after it
+    entropy: Array  # mean entropy of the wires
+    wires: Array  # [wires, values] the weights by which each wire mixed registers and module outputs
+    outputs: Array | None  # [modules, M] of the modules, if `Options.complete`
 
 
 class Episode(NamedTuple):
     """The results of an episode."""
 
-    output: Array  # [M, M] memory averaged with the weights p_t; no gradient flows through it
+    output: Array  # [M, M] memory averaged with the weights p_t; no gradient flows through it unless `complete`
     finish: Array  # [T] the probabilities p_t that the output is produced at step t
     observed: Any  # what `observe` returned, per step
     entropy: Array  # [T] mean entropy of the wires chosen at each step
+    end: SoftState  # after the last step
 
 
 def start_soft(controller: Controller, wiring: Wiring, memory: Array, dtype=jnp.float32) -> SoftState:
-    """Registers hold 0 with certainty, the memory holds these integers."""
+    """Registers hold 0 with certainty, the memory holds these integers [M] or these distributions [M, M]."""
     size = memory.shape[0]
     registers = certain(jnp.zeros(wiring.registers, jnp.int32), size, dtype)
-    return SoftState(controller.start(), registers, certain(memory, size, dtype))
+    tape = certain(memory, size, dtype) if memory.ndim == 1 else memory.astype(dtype)
+    return SoftState(controller.start(), registers, tape)
 
 
-def soft_step(
-    controller: Controller, wiring: Wiring, options: Options, state: SoftState
-) -> tuple[SoftState, Array, Array]:
-    """One timestep: the new state, the halting scalar x_t and the mean entropy of the wires.
-
-    `controller` is prepared (`controller.prepare(wiring)`).
-    """
+def soft_step(controller: Controller, wiring: Wiring, options: Options, state: SoftState) -> Step:
+    """One timestep. `controller` is prepared (`controller.prepare(wiring)`)."""
     flags = state.registers[:, 0]  # P(r_i = 0), all that the controller may see
     decision, controller_state = controller.decide(wiring, flags, state.controller)
     epsilon = jnp.asarray(options.epsilon, flags.dtype)
@@ -61,10 +71,19 @@ def soft_step(
         weights = renormalise(weights)
     clip = jnp.asarray(options.clip, flags.dtype)
     taken = None
-    if options.straight_through:
+    willing = jax.nn.sigmoid(decision.halt)
+    if options.straight_through or options.hard:
         taken = certain(jnp.argmax(decision.logits, axis=-1), wiring.values, flags.dtype)
-    registers, memory = run_circuit(wiring, options.renormalising, clip, weights, state.registers, state.memory, taken)
-    return SoftState(controller_state, registers, memory), decision.halt, entropy
+    if options.hard:
+        weights, willing = taken, (decision.halt >= 0).astype(flags.dtype)
+        controller_state = controller.harden(controller_state)
+    elif options.straight_through:
+        willing = willing + jax.lax.stop_gradient((decision.halt >= 0) - willing)
+    registers, memory, outputs = run_circuit(
+        wiring, options.renormalising, clip, weights, state.registers, state.memory, taken, options.complete
+    )
+    wires = weights if taken is None else taken
+    return Step(SoftState(controller_state, registers, memory), decision.halt, willing, entropy, wires, outputs)
 
 
 def run_soft(
@@ -74,28 +93,27 @@ def run_soft(
     limit: Array | int,
     steps: int,
     options: Options = Options(),
-    observe: Callable[[Array], Any] = lambda memory: (),
+    observe: Callable[[Step], Any] = lambda step: (),
     dtype=jnp.float32,
 ) -> Episode:
-    """Run `steps` timesteps on one memory of integers; the output is forced at step `limit`.
+    """Run `steps` timesteps on one memory, of integers or distributions; the output is forced at step `limit`.
 
     `steps` is the length of the compiled loop, `limit` <= `steps` may differ from example to example.
-    `observe` sees the memory after every step.
+    `observe` sees every step.
     """
     ready = controller.prepare(wiring)
     limit = jnp.asarray(limit)
 
-    def body(carry, step):
+    def body(carry, number):
         state, running, output = carry
-        state, halt, entropy = soft_step(ready, wiring, options, state)
+        step = soft_step(ready, wiring, options, state)
         # p_t = f_t * prod (1 - f_i); the last step takes the rest.
-        willing = jax.nn.sigmoid(halt)
-        if options.straight_through:
-            willing = willing + jax.lax.stop_gradient((halt >= 0) - willing)
-        stop = jnp.where(step + 1 >= limit, 1.0, willing)
+        stop = jnp.where(number + 1 >= limit, 1.0, step.willing)
         finish = running * stop
-        output = output + jax.lax.stop_gradient(finish * state.memory)
-        return (state, running * (1 - stop), output), (finish, observe(state.memory), entropy)
+        share = finish * step.state.memory
+        # Training reads the averaged output and derives nothing from it: its gradient would only cost time.
+        output = output + (share if options.complete else jax.lax.stop_gradient(share))
+        return (step.state, running * (1 - stop), output), (finish, observe(step), step.entropy)
 
     size = memory.shape[0]
     carry = (
@@ -104,5 +122,5 @@ def run_soft(
         jnp.zeros((size, size), dtype),
     )
     with jax.default_matmul_precision("highest"):  # a GPU would otherwise use TF32 for float32 products
-        (_, _, output), (finish, observed, entropy) = jax.lax.scan(body, carry, jnp.arange(steps))
-    return Episode(output, finish, observed, entropy)
+        (end, _, output), (finish, observed, entropy) = jax.lax.scan(body, carry, jnp.arange(steps))
+    return Episode(output, finish, observed, entropy, end)

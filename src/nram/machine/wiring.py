@@ -43,6 +43,30 @@ class Wiring:
         """The length of the controller's description of one circuit."""
         return sum(self.lengths)
 
+    @property
+    def register_names(self) -> tuple[str, ...]:
+        return tuple(f"r{i + 1}" for i in range(self.registers))
+
+    @property
+    def value_names(self) -> tuple[str, ...]:
+        """The registers, then the modules; a module that stands in the circuit again is called READ#2."""
+        return (*self.register_names, *self._module_names)
+
+    @property
+    def wire_names(self) -> tuple[str, ...]:
+        """The arguments of the modules, like READ.p, then the registers."""
+        called = zip(self._module_names, self.modules, strict=True)
+        return (
+            *(f"{name}.{argument}" for name, module in called for argument in module.arguments),
+            *self.register_names,
+        )
+
+    @property
+    def _module_names(self) -> list[str]:
+        names = [module.name for module in self.modules]
+        before = [names[:i].count(name) for i, name in enumerate(names)]
+        return [f"{name}#{count + 1}" if count else name for name, count in zip(names, before, strict=True)]
+
     @cached_property
     def layout(self) -> np.ndarray:
         """For each entry of the [wires, values] matrix its index among the logits, or -1."""

@@ -11,16 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from nram.errors import UsageError
-from nram.machine import Controller, Wiring
-from nram.machine.soft import Options, SoftState, soft_step, start_soft
+from nram.machine import Controller, Wiring, record_soft
+from nram.machine.soft import Options
 from nram.pictures.figures import new_figure, save_figure, themed
 from nram.pictures.shapes import Theme, colour
 from nram.pictures.trace_records import instance_to_json, verdict
@@ -83,30 +81,12 @@ def record_soft_trace(
             f"{limit} steps on {size} cells are too many distributions to keep: "
             "give fewer with --max-steps, or a smaller memory"
         )
-    with jax.default_matmul_precision("highest"):
-        end, (registers, memories, halts) = _run(controller, wiring, options, jnp.asarray(memory, jnp.int32), limit)
-    registers = np.concatenate([np.asarray(registers), np.asarray(end.registers)[None]])
-    memories = np.concatenate([np.asarray(memories), np.asarray(end.memory)[None]])
-    willing = np.asarray(jax.nn.sigmoid(halts))
-    running = np.concatenate([[1.0], np.cumprod(1 - willing[:-1].astype(np.float64))])
-    finish = running * willing
-    finish[-1] = running[-1]  # the output is forced at the limit
-    output = np.tensordot(finish, memories[1:], 1)
-    return SoftTrace(memories, registers, willing, finish, output, instance)
+    recording = _record(controller, wiring, jnp.asarray(memory, jnp.int32), limit, limit, options)
+    kept = (recording.memory, recording.registers, recording.willing, recording.finish, recording.output)
+    return SoftTrace(*map(np.asarray, kept), instance=instance)
 
 
-@eqx.filter_jit
-def _run(
-    controller: Controller, wiring: Wiring, options: Options, memory: Array, limit: int
-) -> tuple[SoftState, tuple[Array, Array, Array]]:
-    """The state at the end, and of every step: registers and memory at its start, and its halting scalar."""
-    ready = controller.prepare(wiring)
-
-    def body(state: SoftState, _):
-        following, halt, _ = soft_step(ready, wiring, options, state)
-        return following, (state.registers, state.memory, halt)
-
-    return jax.lax.scan(body, start_soft(controller, wiring, memory), length=limit)
+_record = eqx.filter_jit(record_soft)
 
 
 # ---- as text

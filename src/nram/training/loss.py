@@ -8,6 +8,7 @@ from jax import Array
 from nram.limits import wrong_instances
 from nram.machine import Controller, Options, Wiring, run_soft
 from nram.machine.distributions import DOUBT, limited_log
+from nram.machine.soft import Step
 from nram.tasks.base import TracedInstance
 
 
@@ -37,8 +38,8 @@ def soft_outcome(
     share = cell_shares(instance, scored_weight).astype(dtype)
     cells = jnp.arange(instance.output.shape[0])
 
-    def likelihood(memory: Array) -> Array:
-        return memory[cells, instance.output]
+    def likelihood(step: Step) -> Array:
+        return step.state.memory[cells, instance.output]
 
     episode = run_soft(controller, wiring, instance.input, limit, steps, options, likelihood, dtype)
     if kind == "expected":

@@ -6,9 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
+import jax
+import numpy as np
+
+from nram.errors import UsageError
 from nram.extensions import known_task
 from nram.limits import StepLimit
-from nram.machine import Controller
+from nram.machine import Controller, Wiring
 from nram.machine.controllers import LSTM
 from nram.programs.card import Entry, card
 from nram.programs.extract.lstm import extract_lstm
@@ -18,7 +22,7 @@ from nram.programs.simplify import Size, simplify, size_of
 from nram.programs.simplify.specialise import specialise
 from nram.runtime import on_devices
 from nram.tasks.base import Task
-from nram.training.config import MachineConfig, TrainConfig
+from nram.training.config import TrainConfig
 from nram.training.member import wiring_of
 from nram.training.run_folder import RunFolder
 
@@ -41,30 +45,50 @@ class Extraction:
 def extract_run(
     folder: RunFolder, member: int = 0, form: Form = "task", on_note: Callable[[str], None] = lambda text: None
 ) -> Extraction:
-    """Extract a member's program on the CPU and simplify it. JAX keeps its default device."""
-    task = known_task(folder.config.task)
+    """Extract a member's program and write its card."""
+    controller, _ = folder.load_member(member)
+    wiring, task = wiring_of(folder.config.machine), known_task(folder.config.task)
+    found = extract_controller(controller, wiring, task, form, on_note)
+    made = _card(folder, member, form, found.raw_size, found.note)
+    return replace(found, program=replace(found.program, made=made))
+
+
+def extract_controller(
+    controller: Controller,
+    wiring: Wiring,
+    task: Task | None,
+    form: Form = "task",
+    on_note: Callable[[str], None] = lambda text: None,
+) -> Extraction:
+    """Extract the program of a controller on the CPU and simplify it. JAX keeps its default device.
+
+    Without a task there is no program of an LSTM, and no program for the task's inputs.
+    """
+    if task is None and (form == "task" or isinstance(controller, LSTM)):
+        what = "the form 'task'" if form == "task" else "an LSTM"
+        raise UsageError(f"{what} needs a task, whose instances show what the machine does: give one")
     with on_devices("cpu"):
-        controller, _ = folder.load_member(member)
-        program, note = _raw_program(controller, folder.config.machine, task, on_note)
+        program, note = _raw_program(jax.tree.map(np.asarray, controller), wiring, task, on_note)
     raw_size = size_of(program)
     on_note(f"extracted: {raw_size}")
     if form == "every-input":
         program = simplify(program)
-    elif form == "task":
+    elif form == "task" and task is not None:
         program = specialise(program, task)
-    made = _card(folder, member, form, raw_size, note)
-    program = replace(program, name=task.name, task=task.name, origin="trained", limit=task.step_limit, made=made)
+    program = replace(program, origin="trained")
+    if task is not None:
+        program = replace(program, name=task.name, task=task.name, limit=task.step_limit)
     return Extraction(program, raw_size, note)
 
 
 def _raw_program(
-    controller: Controller, machine: MachineConfig, task: Task, on_note: Callable[[str], None]
+    controller: Controller, wiring: Wiring, task: Task | None, on_note: Callable[[str], None]
 ) -> tuple[Program, str | None]:
     """The program before it is simplified, and how it was found if that was not by reading a table."""
-    if not isinstance(controller, LSTM):
-        return extract_table(controller, wiring_of(machine)), None
+    if not isinstance(controller, LSTM) or task is None:
+        return extract_table(controller, wiring), None
     on_note("the controller is an LSTM: looking for a finite automaton that does the same")
-    found = extract_lstm(controller, wiring_of(machine), task)
+    found = extract_lstm(controller, wiring, task)
     return found.program, (
         f"LSTM merged into a finite automaton ({size_of(found.program)}), the same on {found.instances_compared} fresh "
         f"instances up to n = {found.largest_complexity}"

@@ -35,7 +35,6 @@ from nram.machine.wiring import Wiring
 from nram.programs.execute import execute
 from nram.programs.extract.lstm_runs import Recorder, Run
 from nram.programs.extract.merging import Automaton, flag_facts, learn
-from nram.programs.extract.table import register_names
 from nram.programs.interpret import Step, trace
 from nram.programs.ir import MAX_STATES, Program, describe
 from nram.programs.simplify.circuit import normal_form
@@ -97,7 +96,7 @@ def extract_lstm(
         if automaton is None:
             raise work.did_not_close(rounds, len(learned), program, difference, f"more than {max_states} states")
         rounds.append(len(automaton.states))
-        program = Program(register_names(wiring), automaton.rows(), **header)
+        program = Program(wiring.register_names, automaton.rows(), **header)
         differing = _differing(automaton, runs)
         if not differing:
             compared, failed = work.compare(program)

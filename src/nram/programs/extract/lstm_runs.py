@@ -14,7 +14,7 @@ import numpy as np
 
 from nram.machine.controllers import LSTM
 from nram.machine.wiring import Wiring
-from nram.programs.extract.table import register_names, row_of
+from nram.programs.extract.table import row_of
 from nram.programs.interpret import Machine
 from nram.programs.ir import Flags, Program, Register, Row
 
@@ -53,7 +53,7 @@ class Recorder:
         self.rows: dict[bytes, Row] = {}
         self.flags: dict[Flags, Flags] = {}
         kept = tuple(map(Register, range(wiring.registers)))
-        self.empty = Program(register_names(wiring), ((Row((None,) * wiring.registers, (), kept),),))
+        self.empty = Program(wiring.register_names, ((Row((None,) * wiring.registers, (), kept),),))
         """Its machines carry out the rows that the LSTM chooses."""
 
     def record(

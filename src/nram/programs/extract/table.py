@@ -51,7 +51,7 @@ def extract_table(controller: Controller, wiring: Wiring, **known: Any) -> Progr
                 for i in range(len(flags))
             )
         )
-    return Program(register_names(wiring), tuple(rows), **known)
+    return Program(wiring.register_names, tuple(rows), **known)
 
 
 def row_of(
@@ -65,10 +65,6 @@ def row_of(
     )
     new = tuple(_value(wiring, source) for source in sources)
     return Row(when, operations, new, halt, next_state)
-
-
-def register_names(wiring: Wiring) -> tuple[str, ...]:
-    return tuple(f"r{i + 1}" for i in range(wiring.registers))
 
 
 def _value(wiring: Wiring, source: int) -> Value:
