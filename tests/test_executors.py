@@ -146,6 +146,7 @@ COUNTS = {
     "native table walk": 40,
     "LLVM library": 120,
     "C library": 400,
+    "Python source": 400,
     "lanes": 150,
     "symbolic": 250,
 }

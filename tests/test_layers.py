@@ -42,8 +42,9 @@ LAYERS = {
     "training.display": "messages training",
     # Right of it: integers. Nothing here knows a network.
     "programs": "display errors limits messages files records runtime modules tasks extensions",
-    "programs.native": "errors files llvm modules programs",
     "programs.simplify": "errors modules tasks programs",
+    "programs.python_source": "errors modules tasks extensions programs programs.simplify",
+    "programs.native": "errors files llvm modules programs programs.python_source",
     "pictures": "display errors extras limits files modules tasks programs",
     "programs.verify": "display errors extras limits messages tasks programs pictures",
     "search": "display errors limits messages files records cache runtime llvm module_tables modules tasks extensions "

@@ -312,11 +312,11 @@ def trace(
 def compile_program(
     program: Program, out: PathLike | None = None, *, form: CompiledForm | None = None, name: str | None = None
 ) -> Files:
-    """Write a program as a file for C, with its header beside it, as `nram compile` does.
+    """Write a program as a file for C, with its header beside it, or as Python source, as `nram compile` does.
 
-    `form` is 'object', 'shared' (which needs a C compiler to link it), 'c' or 'llvm'; by default what the ending of
-    `out` tells, and else an object file. `name` is that of the C function. In Python nothing need be compiled
-    beforehand: `Program.run` is machine code already.
+    `form` is 'object', 'shared' (which needs a C compiler to link it), 'c', 'llvm' or 'python' (a readable function
+    that needs no nram); by default what the ending of `out` tells, and else an object file. `name` is that of the
+    function. In Python nothing need be compiled beforehand: `Program.run` is machine code already.
     """
     from nram.programs.native.aot import compile_program as compile_to_file
 

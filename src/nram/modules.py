@@ -67,8 +67,8 @@ class NotEmitted:
     def __call__(self, to: Builder, *arguments: Any) -> NoReturn:
         words = ", ".join(("builder", *self.arguments))
         raise UsageError(
-            f"the module {self.module} has no emitted form, which machine code, C and proofs are made from: add "
-            f"emit=lambda {words}: ... to its Module, in the primitives of nram.modules.Builder"
+            f"the module {self.module} has no emitted form, which machine code, C, Python source and proofs are made "
+            f"from: add emit=lambda {words}: ... to its Module, in the primitives of nram.modules.Builder"
         )
 
 
@@ -88,7 +88,7 @@ class Module(Fixed):
     fuzzy: Callable[..., Array] = cast(Any, None)
     """Left out: equation 2 by a table of all arguments."""
     emit: Callable[..., Any] = cast(Any, None)
-    """(builder, *args) -> the output; WRITE's is ignored. Left out: no machine code, C or proofs."""
+    """(builder, *args) -> the output; WRITE's is ignored. Left out: no machine code, C, Python source or proofs."""
     memory: MemoryUse = "nothing"
     meaning: str = ""
     """In words, for people."""

@@ -2,6 +2,7 @@
 
 import ctypes
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -54,6 +55,20 @@ def test_each_form_is_written_with_a_header_beside_it(form, out, program, call):
     assert "int32_t nram_double_increment(" in Path(value["header"]).read_text()
 
 
+@pytest.mark.parametrize("words", [("--emit", "python"), ("--out", "double_increment.py")])
+def test_python_source_is_one_file_that_can_be_imported(words, program, call):
+    outcome = call("compile", program, *words)
+    assert outcome.status == 0 and "from double_increment import double_increment" in outcome.out
+    outcome = call("compile", program, *words, "--json")
+    value = outcome.value
+    assert (value["emit"], value["out"], value["symbol"]) == ("python", "double_increment.py", "double_increment")
+    assert value["header"] is None and value["unchecked_symbol"] is None
+    assert sorted(path.name for path in Path().iterdir()) == ["double_increment.py", "program.nram"]
+    code = "from double_increment import double_increment; print(double_increment([2, 0, 0, 0, 0]))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "([4, 0, 0, 0, 0], True)\n", done.stderr
+
+
 @needs_linker
 def test_a_library_does_what_the_program_does(program, call, tmp_path):
     outcome = call("compile", program, "--out", tmp_path / "library.so", "--name", "twice", "--json")
@@ -76,7 +91,7 @@ def test_a_program_of_the_zoo_is_named_by_its_task(program, call):
 def test_the_c_source_says_which_row_a_block_is(program, call):
     call("compile", program, "--out", "program.c")
     text = Path("program.c").read_text()
-    assert "/* state 0, row 1: r1 = 0 */" in text and "/* state 0, row 2: otherwise */" in text
+    assert "/* state 0, row 1: when r1 = 0 */" in text and "/* state 0, row 2: else */" in text
 
 
 @pytest.mark.parametrize(

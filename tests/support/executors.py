@@ -31,6 +31,7 @@ from nram.programs.ir import CONSTANTS, Program, Register
 from nram.programs.native.aot import shared_library
 from nram.programs.native.c_source import to_c
 from nram.programs.native.jit import CompiledProgram
+from nram.programs.python_source import to_python
 from nram.programs.simplify import simplify
 from nram.programs.verify.machine import Facts, SymbolicMachine
 from nram.search.chains import blocks_of, table_costs
@@ -210,6 +211,22 @@ def call_library(function: Any, program: Program, case: Case) -> Ending:
     return Ending(list(cells), code == 1, steps.value, list(registers))
 
 
+# ---- Python source
+
+
+def python_source(cases: Sequence[Case]) -> list[Ending | None]:
+    endings: list[Ending | None] = [None] * len(cases)
+    for program, indices in _by_program(cases):
+        if not _emits(program):
+            continue
+        functions: dict[str, Any] = {}
+        exec(compile(to_python(program, "run"), "<emitted>", "exec"), functions)
+        for i in indices:
+            memory, halted = functions["run"](cases[i].memory, cases[i].limit)
+            endings[i] = Ending(memory, halted)
+    return endings
+
+
 # ---- the search's lanes
 
 
@@ -384,6 +401,7 @@ EXECUTORS: dict[str, Executor] = {
     "native table walk": native_table_walk,
     "LLVM library": llvm_library,
     "C library": c_library,
+    "Python source": python_source,
     "lanes": lanes,
     "symbolic": symbolic,
 }

@@ -1,4 +1,4 @@
-"""`nram compile`: write a program as a file that C programs can use."""
+"""`nram compile`: write a program as a file that C or Python programs can use."""
 
 import argparse
 from pathlib import Path
@@ -13,7 +13,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Write a program as an object file (needs no compiler), as a shared library (needs cc, gcc or "
         "clang to link it), as C source or as LLVM text. A C header beside it declares its functions. "
-        "Object files and libraries run on every processor of this computer's architecture."
+        "Object files and libraries run on every processor of this computer's architecture. As Python source, a "
+        "program is one readable function that needs no nram."
     )
     add_program(parser)
     parser.add_argument("--emit", choices=FORMS, help="what to write (default: by the suffix of FILE, else object)")
@@ -21,7 +22,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--out", type=Path, metavar="FILE", help="default: SYMBOL with the suffix of its kind, in this folder"
     )
     parser.add_argument(
-        "--name", metavar="SYMBOL", help="name of the C function (default: nram_ and the name of the program)"
+        "--name",
+        metavar="SYMBOL",
+        help="name of the function (default: the name of the program, in C after nram_)",
     )
     add_modules(parser)
 
@@ -39,14 +42,17 @@ def run(arguments: argparse.Namespace) -> int:
                 "fingerprint": program.fingerprint,
                 "emit": files.form,
                 "out": str(files.out),
-                "header": str(files.header),
+                "header": files.header and str(files.header),
                 "symbol": files.symbol,
-                "unchecked_symbol": f"{files.symbol}_unchecked",
+                "unchecked_symbol": files.header and f"{files.symbol}_unchecked",
                 "registers": list(program.registers),
             }
         )
         return 0
     print(f"{files.out}  {files.out.stat().st_size} bytes, from the program '{program.name}'")
+    if files.header is None:
+        print(f"use it: from {files.out.stem} import {files.symbol}; help({files.symbol})")
+        return 0
     print(f"{files.header}  int32_t {files.symbol}(memory, size, max_steps, &steps, registers)")
     if program.needs_limit:
         print("the program is right only when it is stopped in time: see the header")

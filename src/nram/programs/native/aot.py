@@ -27,11 +27,12 @@ from nram.programs.memory import LARGEST_SIZE, LEAST_SIZE
 from nram.programs.native.c_source import BAD_CELL, REFUSALS, symbol_for, to_c, to_header
 from nram.programs.native.instructions import HALTED, START, element, i32, i64
 from nram.programs.native.llvm import build_advance
+from nram.programs.python_source import function_name, to_python
 
-Form = Literal["object", "shared", "c", "llvm"]
+Form = Literal["object", "shared", "c", "llvm", "python"]
 FORMS: tuple[Form, ...] = get_args(Form)
 LIBRARY_ENDING = ".dylib" if sys.platform == "darwin" else ".so"
-ENDINGS: dict[Form, str] = {"object": ".o", "shared": LIBRARY_ENDING, "c": ".c", "llvm": ".ll"}
+ENDINGS: dict[Form, str] = {"object": ".o", "shared": LIBRARY_ENDING, "c": ".c", "llvm": ".ll", "python": ".py"}
 LINKERS = ("cc", "gcc", "clang")
 
 
@@ -41,22 +42,26 @@ class Files:
 
     form: Form
     symbol: str
-    """The function that checks its input; with the suffix _unchecked, the one that does not."""
+    """The function that checks its input; in C, with the suffix _unchecked, the one that does not."""
     out: Path
-    header: Path
+    header: Path | None
+    """None for Python."""
 
 
 def compile_program(
     program: Program, form: Form | None = None, out: Path | None = None, name: str | None = None
 ) -> Files:
-    """Write a program as a file of this form, with its header beside it.
+    """Write a program as a file of this form. What is for C gets a header beside it.
 
-    The form defaults to that of the file's suffix, or to an object file. `name` is the name of the C function.
+    The form defaults to that of the file's suffix, or to an object file. `name` is the name of the function.
     """
-    symbol = symbol_for(program, name)
     form = form or _form_of(out)
+    symbol = function_name(program, name) if form == "python" else symbol_for(program, name)
     out = out or Path(symbol + ENDINGS[form])
     check_destination(out)
+    if form == "python":
+        write_result(out, to_python(program, symbol).encode())
+        return Files(form, symbol, out, None)
     header = out.with_suffix(".h")
     if header == out:
         raise UsageError(f"{out} would be overwritten by the header: use a name that ends in {ENDINGS[form]}")
