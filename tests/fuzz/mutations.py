@@ -182,7 +182,7 @@ def _how_many(rng: Random) -> int:
 WORDS = (
     *("0", "1", "2", "-1", "3.5", "1e9", "9" * 30, "9" * 5000, "nan", "inf", "true", "null", "=", ":=", ":", ",", "#"),
     *("(", ")", "[", "]", "{", "}", '"', "'", "\\", "\t", "\r", "\0", "\ufeff", "\u0663", "\u2028", "\x85", "é", "𝟙"),
-    *("x" * 10**5, "READ", "input", "halt", "next", "state", "when", "otherwise", "always", "registers"),
+    *("x" * 10**5, "READ", "input", "halt", "next", "state", "when", "otherwise", "else", "always", "registers"),
 )
 
 
