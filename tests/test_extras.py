@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -44,7 +45,7 @@ CASES = {
     f"learn {EXAMPLES} --budget 60": (0, f"search only: training needs JAX, which is not installed: {TRAIN}"),
     f"learn {EXAMPLES} --method train --out new": (1, TRAIN),
     f"eval {RUN}": (1, TRAIN),
-    f"eval {RUN} --plot here.png": (1, PLOTS),
+    f"doctor {RUN}": (0, "finished"),
     f"extract {RUN} --out here.nram": (1, TRAIN),
     "simplify copy --out simple.nram": (0, ""),
     "verify copy --max-n 3 --largest 20 --budget 0.2": (0, f"a proof needs Z3, which is not installed: {VERIFY}"),
@@ -69,9 +70,9 @@ CASES = {
 }
 
 
-def run_without(code: str, folder: Path, given: str = "") -> str:
+def run_without(code: str, folder: Path, given: str = "", hidden: str = WITHOUT) -> str:
     done = subprocess.run(
-        [sys.executable, "-c", WITHOUT + code], cwd=folder, input=given, capture_output=True, text=True, check=False
+        [sys.executable, "-c", hidden + code], cwd=folder, input=given, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -91,6 +92,21 @@ def test_a_command_without_the_optional_libraries(command, ends):
     assert (status, text in out + err) == (wanted, True), out + err
     assert "Traceback" not in err
     assert "bug in nram" not in err
+
+
+@pytest.mark.parametrize(
+    "command, wanted, text",
+    [
+        ("trace access --soft --complexity 2", 0, "access@trained of the zoo"),
+        ("eval run --plot here.png", 1, PLOTS),
+        pytest.param("eval run --count 10", 0, "no plot: it needs Matplotlib, which", marks=pytest.mark.slow),
+    ],
+)
+def test_networks_without_matplotlib(command, wanted, text, tmp_path):
+    shutil.copytree(RUN, tmp_path / "run")
+    hidden = "import sys; sys.modules['matplotlib'] = None\n"
+    ((status, out, err),) = json.loads(run_without(COMMANDS, tmp_path, json.dumps([command.split()]), hidden))
+    assert (status, text in out + err) == (wanted, True), out + err
 
 
 def test_every_verb_is_tried():

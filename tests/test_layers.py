@@ -52,6 +52,7 @@ LAYERS = {
     # The bridge, and what uses both sides.
     "programs.extract": "errors limits runtime tasks extensions machine training programs programs.simplify",
     "pictures.soft_traces": "errors machine tasks pictures",
+    "pictures.soft_pictures": "pictures pictures.soft_traces",
     "learning": "display errors extras deprecated limits messages files records runtime tasks extensions training "
     "programs programs.simplify pictures search programs.extract",
     "reproduction": "errors extras limits files runtime tasks extensions machine training programs pictures "
@@ -89,6 +90,7 @@ LATE = {
     "matplotlib": """
         cli.eval -> pictures.curves
         cli.trace -> pictures.heatmaps
+        cli.trace -> pictures.soft_pictures
         pictures.circuits -> pictures.figures
         reproduction.job -> reproduction.figure
     """,
@@ -128,7 +130,7 @@ HEAVY = {
     "llvmlite": "llvm machine.kernels programs.native search bench",
     "numba": "search",
     "z3": "examples programs.verify",
-    "matplotlib": "pictures pictures.soft_traces reproduction bench",
+    "matplotlib": "pictures pictures.soft_pictures reproduction bench",
     "rich": "cli training.display",
 }
 

@@ -13,9 +13,9 @@ from nram.errors import UsageError
 from nram.extensions import get_task, select_modules
 from nram.machine import Wiring, hard_step, run_soft
 from nram.machine.hard import HardState
+from nram.pictures.soft_pictures import draw_soft_trace
 from nram.pictures.soft_traces import (
     SoftTrace,
-    draw_soft_trace,
     record_soft_trace,
     soft_trace_to_json,
     soft_trace_to_text,

@@ -45,6 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     folder = open_run(arguments.path, arguments)
+    require("train", "an evaluation")
     task = known_task(folder.config.task)
     name = "eval" if arguments.member == 0 else f"eval-{arguments.member}"
     figures = folder.path / f"{name}.json"

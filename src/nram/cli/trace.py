@@ -158,7 +158,7 @@ def _trace_soft(arguments, form: str) -> int:
     config, load, title = _weights(arguments)
     memory, limit, instance = _soft_input(arguments, config)
     prepare_devices(arguments.device)
-    from nram.pictures.soft_traces import draw_soft_trace, record_soft_trace, soft_trace_to_json, soft_trace_to_text
+    from nram.pictures.soft_traces import record_soft_trace, soft_trace_to_json, soft_trace_to_text
     from nram.training.member import machine_options, wiring_of
 
     trace = record_soft_trace(
@@ -166,6 +166,8 @@ def _trace_soft(arguments, form: str) -> int:
     )
     words = None
     if form == "picture":
+        from nram.pictures.soft_pictures import draw_soft_trace  # matplotlib
+
         draw_soft_trace(trace, arguments.out, title, arguments.theme)
     elif form == "json":
         words = json.dumps(soft_trace_to_json(trace, arguments.full)) + "\n"

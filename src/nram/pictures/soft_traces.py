@@ -7,20 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from nram.errors import UsageError
 from nram.machine import Controller, Wiring, record_soft
 from nram.machine.soft import Options
-from nram.pictures.figures import new_figure, save_figure, themed
-from nram.pictures.shapes import Theme, colour
 from nram.pictures.trace_records import instance_to_json, verdict
 from nram.pictures.trace_table import (
     GAP,
@@ -37,7 +32,6 @@ from nram.tasks.base import Instance
 
 MAX_NUMBERS = 200_000_000
 CERTAIN = 0.995  # from this probability on, a value is shown without it
-MOST_PANELS = 18
 
 
 @dataclass(frozen=True)
@@ -106,7 +100,7 @@ def soft_trace_to_text(trace: SoftTrace, *, width: int | None = 120, most_steps:
     lines = [*shown, count]  # the start of each shown step, and the end; below them stands the output
     registers = [
         Column("register", name, (*(value_in_words(trace.registers[t, i]) for t in lines), ""))
-        for i, name in enumerate(_register_names(trace))
+        for i, name in enumerate(register_names(trace))
     ]
     cells = tuple(range(size))
     if width is not None:
@@ -144,11 +138,11 @@ def soft_trace_to_text(trace: SoftTrace, *, width: int | None = 120, most_steps:
     return "\n".join(text) + "\n"
 
 
-def _register_names(trace: SoftTrace) -> list[str]:
+def register_names(trace: SoftTrace) -> list[str]:
     return [f"r{i + 1}" for i in range(trace.registers.shape[1])]
 
 
-def _spread(count: int, most: int) -> list[int]:
+def spread(count: int, most: int) -> list[int]:
     """At most `most` of 0..count-1, evenly spread, with the first and the last."""
     if count <= most:
         return list(range(count))
@@ -193,60 +187,3 @@ def soft_trace_to_json(trace: SoftTrace, distributions: bool = False) -> dict[st
     if trace.instance is not None:
         value["instance"] = instance_to_json(trace.instance, np.argmax(trace.output, -1).tolist())
     return value
-
-
-# ---- as a picture
-
-
-def draw_soft_trace(trace: SoftTrace, path: Path, title: str = "", theme: Theme = "auto") -> None:
-    """Draw a panel for each step, or for a selection: registers and memory cells against values, dark if probable.
-
-    Below them, f_t and p_t.
-    """
-    with themed(theme):
-        save_figure(_soft_figure(trace, title, theme), path, theme)
-
-
-def _soft_figure(trace: SoftTrace, title: str, theme: Theme) -> Figure:
-    count, registers, size = trace.steps, trace.registers.shape[1], trace.memory.shape[-1]
-    panels = _spread(count + 1, MOST_PANELS)
-    down = -(-len(panels) // 6)
-    across = -(-len(panels) // down)
-    tall = min(max(1.6, 0.11 * (registers + 1 + size)), 4.0)
-    figure = new_figure(1.9 * across + 0.8, (tall + 0.35) * down + 2.0)
-    grid = figure.add_gridspec(down + 1, across, height_ratios=[*[tall] * down, 1.4])
-    image = None
-    for index, t in enumerate(panels):
-        axes = figure.add_subplot(grid[divmod(index, across)])
-        gap = np.full((1, size), np.nan)
-        rows = np.concatenate([trace.registers[t], gap, trace.memory[t]])
-        image = axes.imshow(rows, cmap="Blues", vmin=0, vmax=1, aspect="auto", interpolation="nearest")
-        axes.axhspan(registers - 0.5, registers + 0.5, color=colour("line", theme), linewidth=0)
-        axes.set_title("end" if t == count else f"step {t + 1}", fontsize=8)
-        labels = [*range(registers), *(registers + 1 + cell for cell in _ticks(size))]
-        axes.set_yticks(labels, [*_register_names(trace), *map(str, _ticks(size))] if index % across == 0 else [])
-        axes.set_xticks(_ticks(size))
-        axes.tick_params(labelsize=6, length=2)
-    below = figure.add_subplot(grid[down, :])
-    steps = np.arange(1, count + 1)
-    below.bar(steps, trace.finish, color=colour("kept", theme), label="p_t, stops here")
-    below.plot(
-        steps, trace.willing, color=colour("written", theme), marker="o", markersize=3, label="f_t, would stop here"
-    )
-    below.set(xlabel="step", ylim=(-0.03, 1.05), xlim=(0.4, count + 0.6))
-    below.legend(fontsize=7, frameon=False)
-    below.tick_params(labelsize=7)
-    below.xaxis.set_major_locator(MaxNLocator(integer=True))
-    assert image is not None  # the end is always among the panels
-    bar = figure.colorbar(image, ax=below, fraction=0.02, pad=0.01)
-    bar.set_label("probability", fontsize=7)
-    bar.ax.tick_params(labelsize=6)
-    left_out = f", {len(panels)} of {count + 1} states" if len(panels) <= count else ""
-    words = f"{title + ': ' if title else ''}registers and memory cells (down) against values (across){left_out}"
-    figure.suptitle(words, fontsize=9, parse_math=False)
-    return figure
-
-
-def _ticks(size: int) -> list[int]:
-    step = max(1, -(-size // 12))
-    return list(range(0, size, step))
