@@ -435,7 +435,13 @@ def _examples() -> list[Files]:
     writer.writerow(records[0])
     for record in records:
         writer.writerow(" ".join(map(str, part)) if isinstance(part, list) else part for part in record.values())
-    names = {"a.jsonl": lines, "b.jsonl": short, "c.csv": table.getvalue()}
+    names = {"a.jsonl": lines, "b.jsonl": short, "c.csv": table.getvalue(), "d.json": json.dumps(records, indent=1)}
+    rng = Random(0)
+    lists = [[rng.randint(0, 6) for _ in range(rng.randint(0, 4))] for _ in range(12)]
+    named = [{"values": one, "x": 3, "kept": [v for v in one if v > 3], "n": one.count(3)} for one in lists]
+    names["e.jsonl"] = "".join(json.dumps(row) + "\n" for row in named)
+    names["f.json"] = json.dumps([{"low": 1, "a": one, "b": one[:1], "sorted": sorted(one)} for one in lists])
+    names["g.csv"] = "values;x;result\n" + "".join(f"{' '.join(map(str, one))};[2];{sum(one)}\n" for one in lists)
     return [{name: text.encode()} for name, text in names.items()]
 
 

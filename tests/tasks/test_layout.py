@@ -30,9 +30,14 @@ TABLES: dict[str, tuple[list[Row], list[str], str]] = {
         "->largest end:values values[]",
     ),
     "in place": (
-        [{"values": [3, 1, 2], "sorted": [1, 2, 3]}, {"values": [5, 4], "sorted": [4, 5]}],
+        [{"values": v, "sorted": sorted(v)} for v in ([3, 1, 2], [5, 4], [])],
         ["sorted"],
         "values->sorted[] 0",
+    ),
+    "in cells of its own": (
+        [{"values": v, "back": v[::-1]} for v in ([3, 1, 2], [3, 4], [], [0])],
+        ["back"],
+        "end:values start:back values[] ->back[values]",
     ),
     "two lists": (
         [{"a": [3, 2], "b": [1], "both": [3, 2, 1]}, {"a": [], "b": [4], "both": [4]}],

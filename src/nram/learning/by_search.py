@@ -14,7 +14,7 @@ from nram.learning.parts import Parts, by_size
 from nram.programs.ir import Program
 from nram.search.instances import Pool
 from nram.search.job import SearchJob
-from nram.search.schedule import STRUCTURES
+from nram.search.schedule import FOR_LISTS, STRUCTURES
 from nram.tasks.base import Instance
 from nram.tasks.example_files import Example
 
@@ -57,7 +57,7 @@ def learn_by_search(
         source=" ".join(["examples", *([] if job.steps is None else [job.steps_in_words]), *job.file.reading.words]),
         pool=pool_of(parts.training, job.seed),
         counterexamples=counterexamples,
-        structures=STRUCTURES,
+        structures=STRUCTURES if job.file.layout is None else FOR_LISTS,
         seed=job.seed,
         digest=job.file.digest,
         saved=job.folder / "search.json",

@@ -27,7 +27,7 @@ from nram.runtime import cpu_cores
 from nram.search.callbacks import SILENT, SearchCallbacks
 from nram.search.counterexamples import Counterexamples, counterexamples_of
 from nram.search.instances import Pool, task_pool
-from nram.search.schedule import CHAINS_OF_ONE_STRUCTURE, STRUCTURES
+from nram.search.schedule import CHAINS_OF_ONE_STRUCTURE, FOR_LISTS, STRUCTURES
 from nram.search.state import Outcome, Question, SearchState, load_state, save_state
 from nram.search.structure import Structure, embed
 from nram.tasks.base import Instance, Task
@@ -150,7 +150,11 @@ class SearchJob:
             pool = Pool(tuple(cast(Sequence[Instance], given)))
         if is_task_file(named):
             digest = hashlib.sha256(read_bounded(Path(named), MOST_TASK_BYTES, "task")).hexdigest()[:16]
-        structures = space.structures if start is None else (embed(start)[0],) * CHAINS_OF_ONE_STRUCTURE
+        structures = space.structures
+        if layout is not None and space == Space():
+            structures = FOR_LISTS
+        if start is not None:
+            structures = (embed(start)[0],) * CHAINS_OF_ONE_STRUCTURE
         name = task.name if task is not None else Path(named).stem or "found"
         return cls(
             name=name,

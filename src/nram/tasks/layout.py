@@ -197,7 +197,9 @@ class Layout:
                     numbers.append(0)
             end[place : place + len(numbers)] = numbers
             cells += range(place, place + len(numbers))
-        return end, sorted(cells)
+        # An empty result asks that the cell where it would begin stays as it is: an example must ask for something.
+        first = next(i for i, part in enumerate(self.parts) if part.result)
+        return end, sorted(cells) or [places[first]]
 
     # ---- from memory
 
@@ -471,7 +473,7 @@ def _chosen(rows: Sequence[Values], results: Sequence[str]) -> list[Part]:
     for name in (name for name in results if _is_list(rows, name)):
         same = [one for one in lists if one != "n" and all(len(row[one]) == len(row[name]) for row in rows)]
         lengths = {len(row[name]) for row in rows}
-        if same and same[0] not in replaced:
+        if same and same[0] not in replaced and _goes_along(rows, same[0], name, [part.name for part in numbers]):
             replaced[same[0]] = name
         elif len(lengths) == 1 and max(lengths) > 0:
             numbers.append(Part("column", "", name, str(max(lengths))))
@@ -489,6 +491,21 @@ def _chosen(rows: Sequence[Values], results: Sequence[str]) -> list[Part]:
         elif part.open:
             placed.append(Part("zero"))
     return [*numbers, *pointers, *placed]
+
+
+def _goes_along(rows: Sequence[Values], name: str, result: str, numbers: Sequence[str]) -> bool:
+    """Whether the first number of the result follows from the first of the list and from the input numbers.
+
+    Then a program can go along the list and replace each number. Otherwise, as in reversing, it would overwrite what
+    it still needs, so the result gets cells of its own.
+    """
+    known: dict[tuple[int, ...], int] = {}
+    for row in rows:
+        if row[name]:
+            given = (row[name][0], *(row[one] for one in numbers if one))
+            if known.setdefault(given, row[result][0]) != row[result][0]:
+                return False
+    return True
 
 
 def _open_length(rows: Sequence[Values], inputs: Sequence[str], name: str) -> str:

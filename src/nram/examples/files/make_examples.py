@@ -3,7 +3,7 @@
 python examples/files/make_examples.py FOLDER
 
 Each problem gives a memory before, the memory after, and the output cells. The files name the output cells, because by
-default only cells that change count, and the right answer may equal what was there before.
+default a cell that changes in no example of the same memory size does not count.
 """
 
 import json
