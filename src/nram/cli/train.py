@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 from nram.cli.arguments import add_device, jax_seed
-from nram.cli.doctor import FIRST_CURES, advice_json, print_advice
+from nram.cli.doctor import FIRST_CURES, advice_json, print_advice, print_wrapped
 from nram.cli.output import print_json
 from nram.cli.program_argument import add_modules, load_modules
 from nram.cli.run_argument import add_trust, file_options
@@ -82,10 +82,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _print_result(result: Result, job: TrainingJob) -> None:
     files = file_options(job.config)
-    print(result_text(result))
+    print_wrapped(result_text(result))
     if not result.perfect_members:
         for failure in result.failed_examinations:
-            print(f"Examined under every step limit, {failure_text(failure, result.examined_members)}.")
+            print_wrapped(f"Examined under every step limit, {failure_text(failure, result.examined_members)}.")
         print_advice(diagnose(job.folder), FIRST_CURES)
         print(f"More: {command('doctor', job.folder.path, **files)}")
     print(f"Next: {command('eval', job.folder.path, **files)}")
