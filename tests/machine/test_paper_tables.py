@@ -15,6 +15,7 @@ from nram.machine.controllers import Decision
 from nram.machine.hard import HardState
 from nram.machine.soft import start_soft
 from nram.modules import MODULE_NAMES
+from nram.soft_machine import SoftMachine
 
 SHARP = 1e4
 
@@ -143,6 +144,17 @@ def test_the_soft_machine_goes_through_the_papers_table(name, quick_jit):
         state = step(state).state
         found = np.concatenate([state.memory, state.registers])
         np.testing.assert_allclose(found, np.eye(16)[row], atol=1e-6)
+
+
+@tables
+@pytest.mark.parametrize("mode", ["soft", "hard"])
+def test_the_public_machine_goes_through_the_papers_table(name, mode, quick_jit):
+    program, table = TABLES[name]
+    rows, machine = _rows(table), SoftMachine(*program())
+    run = quick_jit(lambda memory: machine(memory, len(rows) - 1, mode=mode, keep_memory=True))
+    recording = run(jnp.asarray(rows[0, :16]))
+    found = np.concatenate([recording.memory, recording.registers], axis=1)
+    np.testing.assert_allclose(found, np.eye(16)[rows], atol=1e-6)
 
 
 def test_a_program_that_halts_by_itself_stops_there_on_both_machines(quick_jit):
