@@ -176,3 +176,4 @@ def test_the_figure_is_the_same_bytes_for_the_same_figures(tmp_path):
     text = (tmp_path / "one.svg").read_text()
     assert text == (tmp_path / "two.svg").read_text()
     assert "copy" in text and "not trained yet" in text
+    assert "perfect" in text and "100%" in text and "prefers-color-scheme:dark" in text

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from nram.cli.arguments import add_device, jax_seed, positive
+from nram.cli.arguments import add_device, add_theme, jax_seed, positive
 from nram.cli.doctor import FIRST_CURES, print_advice
 from nram.cli.output import ProgressLine, note, print_json, table
 from nram.cli.run_argument import add_run, file_options, open_run
@@ -34,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=jax_seed, default=0, metavar="S", help="of the test instances (default: 0)")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="default: RUN/eval.png; .svg and .pdf work too")
+    add_theme(parser)
     parser.add_argument(
         "--solve",
         type=positive,
@@ -76,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
     if plot is not None:
         from nram.pictures.curves import plot_run  # matplotlib
 
-        plot_run(found, folder.read_metrics(), plot)
+        plot_run(found, folder.read_metrics(), plot, arguments.theme)
     if arguments.json:
         print_json({**found, "plot": plot and str(plot)})
     else:

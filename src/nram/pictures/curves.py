@@ -1,58 +1,167 @@
-"""Curves of a run: its error while training, and the error of a member against complexity."""
+"""Curves of a run: its errors and levels while training, and the errors of a member against complexity."""
 
-import io
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from nram.errors import NramError
 from nram.files import write_result
+from nram.pictures.figures import bytes_of, new_figure, themed
+from nram.pictures.shapes import Theme, colour
 
-SOFT, HARD, PALE = "#2f6fab", "#d1495b", "#b9c4cf"
+COLOURS = {"soft": "read", "hard": "written"}  # names in the table of colours
+SMALLEST, LARGEST = 1e-6, 1e-2  # the decade in which a logarithmic axis ends, at least and at most
 
 
-def plot_run(report: dict[str, Any], metrics: list[dict[str, Any]], path: Path) -> None:
-    """Two panels: error while training, and error against maximal complexity (the paper's figure)."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
-    _training_panel(left, metrics)
-    _generalisation_panel(right, report)
-    figure.suptitle(f"{report['task']}, seed {report['seed']}, member {report['member']}")
-    content = io.BytesIO()
+def plot_run(report: dict[str, Any], metrics: list[dict[str, Any]], path: Path, theme: Theme = "auto") -> None:
+    """Write the figure of a run: its training at the left, the paper's figure of generalisation at the right."""
+    figure = run_figure(report, metrics, theme)
     try:
-        figure.savefig(content, format=path.suffix[1:].lower() or None, dpi=130)
-    except ValueError as error:
+        content = bytes_of(figure, path.suffix.lower() or ".png", theme)
+    except ValueError as error:  # a format that matplotlib does not know
         raise NramError(f"cannot write the plot {path}: {error}") from None
-    finally:
-        plt.close(figure)
-    write_result(path, content.getvalue())
+    write_result(path, content)
 
 
-def _training_panel(axes, metrics: list[dict[str, Any]]) -> None:
-    seconds = [row["seconds"] for row in metrics]
-    axes.plot(seconds, [row["median_error"] for row in metrics], color=PALE, label="median member")
-    axes.plot(seconds, [row["best_error"] for row in metrics], color=SOFT, label="best member")
+def run_figure(report: dict[str, Any], metrics: list[dict[str, Any]], theme: Theme = "auto") -> Figure:
+    """Errors and levels while training, and errors against maximal complexity."""
+    with themed(theme):
+        figure = new_figure(11, 5)
+        grid = figure.add_gridspec(2, 2, height_ratios=(3, 1))
+        errors = figure.add_subplot(grid[0, 0])
+        levels = figure.add_subplot(grid[1, 0], sharex=errors)
+        _training_panel(errors, metrics, theme)
+        _level_panel(levels, metrics, theme)
+        for axes in (errors, levels):
+            _mark_stages(axes, metrics, theme, named=axes is errors)
+        _generalisation_panel(figure.add_subplot(grid[:, 1]), report, theme)
+        title = f"{report['task']}, seed {report['seed']}, member {report['member']}"
+        figure.suptitle(title, parse_math=False)
+    return figure
+
+
+def error_axis(axes: Axes, values: Iterable[float], theme: Theme) -> None:
+    """A logarithmic axis of errors down to the smallest of these, and below a break the place of 0, shaded."""
+    positive = [value for value in values if 0 < value < math.inf]
+    end = 10.0 ** math.floor(math.log10(min(positive, default=LARGEST)))
+    end = min(max(end, SMALLEST), LARGEST)
+    # Linear below the last decade: nothing lies there but 0.
+    axes.set_yscale("symlog", linthresh=end, linscale=0.7)
+    axes.set_ylim(-0.45 * end, 1.5)
+    decades = [10.0**power for power in range(round(math.log10(end)), 1)]
+    axes.set_yticks([0, *decades], ["0", *(f"{100 * decade:g}%" for decade in decades)])
+    axes.set_yticks([], minor=True)
+    axes.axhspan(-0.45 * end, 0.45 * end, color=colour("asked", theme), linewidth=0, zorder=0)
+    axes.text(
+        0.99,
+        -0.4 * end,
+        "perfect",
+        fontsize=7,
+        ha="right",
+        color=colour("pale", theme),
+        transform=axes.get_yaxis_transform(),
+    )
+
+
+def plot_errors(axes: Axes, mode: str, points: Sequence[tuple[float, float]], theme: Theme, label: str):
+    """The error of the soft or of the hard machine. Where both are the same, both can be seen."""
+    wide = mode == "soft"
+    return axes.plot(
+        *zip(*points, strict=True),
+        "-" if wide else "--",
+        marker="o",
+        markersize=5 if wide else 2.5,
+        linewidth=3.2 if wide else 1.3,
+        color=colour(COLOURS[mode], theme),
+        label=label,
+        zorder=2 if wide else 3,
+    )[0]
+
+
+def _training_panel(axes: Axes, metrics: list[dict[str, Any]], theme: Theme) -> None:
+    curves = [
+        ("median_error", "kept", "-", "median member: wrong cells, soft", False),
+        ("best_error", "read", "-", "best member: wrong cells, soft", False),
+        ("best_exact", "read", ":", "best member: examples not exact, soft", True),
+        ("best_hard", "written", "--", "best member: examples not exact, hard", True),
+    ]
+    values = []
+    for name, ink, line, label, right in curves:  # `right`: the metric is a share that is right
+        known = [row for row in metrics if row.get(name) is not None]
+        shares = [1 - row[name] if right else row[name] for row in known]
+        values += shares
+        if known:
+            axes.plot([row["seconds"] for row in known], shares, line, color=colour(ink, theme), label=label)
+    error_axis(axes, values, theme)
+    axes.set(ylabel="error", title="Training")
+    axes.tick_params(labelbottom=False)
+    if metrics:
+        axes.legend(frameon=False, fontsize=8)
+
+
+def _level_panel(axes: Axes, metrics: list[dict[str, Any]], theme: Theme) -> None:
+    """The curriculum levels of the population: from the lowest to the highest, and the median."""
+    rows = [row for row in metrics if row.get("levels")]
+    seconds = [row["seconds"] for row in rows]
+    levels = [sorted(int(level) for level, count in row["levels"].items() for _ in range(count)) for row in rows]
+    if rows:
+        low, high = [one[0] for one in levels], [one[-1] for one in levels]
+        axes.fill_between(seconds, low, high, step="post", color=colour("tag", theme), linewidth=0)
+        axes.step(seconds, high, where="post", color=colour("read", theme), label="highest")
+        middle = [one[len(one) // 2] for one in levels]
+        axes.step(seconds, middle, where="post", color=colour("kept", theme), label="median")
+        axes.legend(frameon=False, fontsize=8, loc="upper left")
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=4))
+    axes.set(xlabel="seconds of training", ylabel="level")
+
+
+def _mark_stages(axes: Axes, metrics: list[dict[str, Any]], theme: Theme, named: bool) -> None:
     for before, row in zip(metrics, metrics[1:], strict=False):
         if row["stage"] != before["stage"]:
-            axes.axvline(before["seconds"], color="0.8", linewidth=0.8)
-            _label(axes, before["seconds"], f"stage {row['stage']}: n ≤ {row['max_complexity']}")
-    axes.set(xlabel="seconds of training", ylabel="error on training batches", ylim=(-0.02, 1), title="Training")
-    axes.legend(frameon=False)
+            words = f"stage {row['stage']}: n ≤ {row['max_complexity']}" if named else ""
+            _mark(axes, before["seconds"], words, theme)
 
 
-def _generalisation_panel(axes, report: dict[str, Any]) -> None:
-    for mode, colour, style in (("soft", SOFT, "-"), ("hard", HARD, "--")):
+def _generalisation_panel(axes: Axes, report: dict[str, Any], theme: Theme) -> None:
+    values = []
+    for mode in COLOURS:
         points = [(point["max_complexity"], point[mode]["error"]) for point in report["curve"]]
-        axes.plot(*zip(*points, strict=True), style, marker="o", markersize=3, color=colour, label=mode)
-    axes.axvline(report["trained_up_to"], color="0.8", linewidth=0.8)
-    _label(axes, report["trained_up_to"], "trained up to here")
-    axes.set(xlabel="maximal complexity", ylabel="error", ylim=(-0.02, 1), title="Generalisation")
-    axes.legend(frameon=False)
+        plot_errors(axes, mode, points, theme, f"{mode}: wrong cells")
+        inexact = [(point["max_complexity"], 1 - point[mode]["exact"]) for point in report["curve"]]
+        axes.plot(
+            *zip(*inexact, strict=True),
+            ":",
+            marker="s" if mode == "soft" else "D",
+            markersize=9 if mode == "soft" else 6,
+            markerfacecolor="none",
+            color=colour(COLOURS[mode], theme),
+            label=f"{mode}: instances not exact",
+        )
+        values += [error for _, error in points + inexact]
+    error_axis(axes, values, theme)
+    _mark(axes, report["trained_up_to"], "trained up to here", theme)
+    axes.set(xlabel="maximal complexity", ylabel="error", title="Generalisation")
+    axes.legend(frameon=False, fontsize=8, loc="center right" if max(values, default=0) == 0 else "best")
 
 
-def _label(axes, x: float, words: str) -> None:
-    """Beside a vertical line, inside the axes."""
-    axes.text(x, 0.6, words, fontsize=7, color="0.4", rotation=90, ha="left", va="top")
+def _mark(axes: Axes, x: float, words: str, theme: Theme) -> None:
+    """A vertical line with words beside it, inside the axes."""
+    axes.axvline(x, color=colour("kept", theme), linewidth=0.8)
+    axes.text(
+        x,
+        0.24,  # above the place of 0
+        f" {words}",
+        fontsize=7,
+        color=colour("pale", theme),
+        rotation=90,
+        ha="left",
+        va="bottom",
+        transform=axes.get_xaxis_transform(),
+    )
