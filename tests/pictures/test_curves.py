@@ -91,6 +91,12 @@ def test_a_run_without_metrics_or_with_those_of_an_older_version_is_drawn(tmp_pa
         plot_run(report(), rows, tmp_path / "run.nonsense")
 
 
+@pytest.mark.parametrize("levels", [{"1": 10**15, "2": 1}, {"x": 1, "٣": 2}, {"1": 0}, {"9" * 30: 1, "4": -1}])
+def test_levels_of_a_damaged_file_take_neither_memory_nor_time(levels):
+    rows = [{**row, "levels": levels} for row in metrics()]
+    assert len(run_figure(report(), rows).axes) == 3
+
+
 def test_the_figure_has_a_light_and_a_dark_form(tmp_path):
     plot_run(report(), metrics(), tmp_path / "run.svg")
     page = (tmp_path / "run.svg").read_text()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -108,18 +109,26 @@ def _training_panel(axes: Axes, metrics: list[dict[str, Any]], theme: Theme) -> 
 
 def _level_panel(axes: Axes, metrics: list[dict[str, Any]], theme: Theme) -> None:
     """The curriculum levels of the population: from the lowest to the highest, and the median."""
-    rows = [row for row in metrics if row.get("levels")]
-    seconds = [row["seconds"] for row in rows]
-    levels = [sorted(int(level) for level, count in row["levels"].items() for _ in range(count)) for row in rows]
-    if rows:
-        low, high = [one[0] for one in levels], [one[-1] for one in levels]
+    known = [(row["seconds"], found) for row in metrics if (found := _levels(row.get("levels") or {}))]
+    if known:
+        seconds, levels = zip(*known, strict=True)
+        low, middle, high = zip(*levels, strict=True)
         axes.fill_between(seconds, low, high, step="post", color=colour("tag", theme), linewidth=0)
         axes.step(seconds, high, where="post", color=colour("read", theme), label="highest")
-        middle = [one[len(one) // 2] for one in levels]
         axes.step(seconds, middle, where="post", color=colour("kept", theme), label="median")
         axes.legend(frameon=False, fontsize=8, loc="upper left")
     axes.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=4))
     axes.set(xlabel="seconds of training", ylabel="level")
+
+
+def _levels(counts: dict[str, int]) -> tuple[int, int, int] | None:
+    """The lowest level that a member has, the median and the highest. A file may hold anything as a level."""
+    known = sorted((int(level), count) for level, count in counts.items() if level.isdecimal() and len(level) < 10)
+    upto = list(accumulate(max(count, 0) for _, count in known))
+    if not known or upto[-1] == 0:
+        return None
+    middle = next(level for (level, _), members in zip(known, upto, strict=True) if 2 * members > upto[-1])
+    return known[0][0], middle, known[-1][0]
 
 
 def _mark_stages(axes: Axes, metrics: list[dict[str, Any]], theme: Theme, named: bool) -> None:

@@ -97,6 +97,7 @@ class Metrics(Tolerant):
     levels: dict[str, int] = field(default_factory=dict)
     solved_soft: float = 0.0
     solved_hard: float | None = None
+    best_exact: float | None = None
     best_hard: float | None = None
     best_halted: float | None = None
     skipped: int = 0
