@@ -100,6 +100,7 @@ LATE = {
         machine.kernels.gpu.shape -> machine.kernels.gpu.launch
         programs.execute -> programs.native.jit
         search.job -> search.engine
+        search.job -> search.shortening
     """,
     "z3": """
         programs.verify -> programs.verify.proving

@@ -19,7 +19,8 @@ from nram.errors import UsageError
 from nram.extensions import known_task
 from nram.extras import require
 from nram.files import read_bounded, write_atomically
-from nram.learning.job import Learned, LearningJob
+from nram.learning.asking import Ask
+from nram.learning.job import ALTERNATIVES, Learned, LearningJob
 from nram.learning.job import Method as LearningMethod
 from nram.modules import Module
 from nram.pictures.trace_records import Trace, record_trace
@@ -101,6 +102,8 @@ def learn(
     cells: str | Iterable[int] | None = None,
     result: str | Sequence[str] = (),
     layout: str | None = None,
+    alternatives: int = ALTERNATIVES,
+    ask: Ask | None = None,
 ) -> Learned:
     """Learn a program from examples within `budget` seconds, as `nram learn` does: by search, then by training.
 
@@ -111,8 +114,12 @@ def learn(
     `cells` chooses the cells of a memory that count: 'all', 'changed', or addresses. `result` names the columns with
     the results, `layout` says where the columns lie in memory; by default nram chooses both.
 
+    After the first program that fits, the search looks for `alternatives` others, at most. Where they disagree, `ask`
+    is called with a `Question`: its `input`, and in `answers` what the programs answer. It returns the number of an
+    answer from 1, the right memory, the right results by name, 'skip', or None to stop. Answers are kept in the folder.
+
     The result prints as a report. It has `found`, true only if `program` is exact on every example, those held out
-    included, and `judgement`.
+    included, `judgement`, the programs in `kept`, an open `question`, and what the examples leave open (`leaves_open`).
     """
     if not budget > 0:
         raise UsageError(f"budget is {budget:g}, which leaves no time: give seconds above 0")
@@ -132,6 +139,8 @@ def learn(
         method=method,
         workers=workers,
         resume=resume,
+        alternatives=alternatives,
+        ask=ask,
     )
     return job.run()
 

@@ -141,4 +141,6 @@ def _timeless_text(text: str) -> Any:
 def _timeless(value: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     for name, part in value.items():
         if name not in TIMES:
+            if name == "programs":
+                part = [dict(_timeless(one)) for one in part]
             yield name, dict(_timeless(part)) if isinstance(part, dict) else part

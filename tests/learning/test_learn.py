@@ -61,7 +61,23 @@ def learned(tmp_path_factory) -> tuple[Path, Path]:
     """A file of examples, and the folder of what was learned from it."""
     folder = tmp_path_factory.mktemp("last")
     path = _last_element(folder)
-    assert main(["learn", str(path), "--workers", "1", "--budget", "120", "--out", str(folder / "out")]) == 0
+    assert (
+        main(
+            [
+                "learn",
+                str(path),
+                "--workers",
+                "1",
+                "--budget",
+                "120",
+                "--alternatives",
+                "1",
+                "--out",
+                str(folder / "out"),
+            ]
+        )
+        == 0
+    )
     return path, folder / "out"
 
 
@@ -146,7 +162,7 @@ def test_csv_and_jsonl_are_learned_to_the_same_program(learned, tmp_path: Path):
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     columns = [",".join(" ".join(map(str, row[key])) for key in ("input", "output")) for row in rows]
     (tmp_path / "last.csv").write_text("\n".join(["input,output", *columns]))
-    found = learn(tmp_path / "last.csv", tmp_path / "out", budget=120, method="search")
+    found = learn(tmp_path / "last.csv", tmp_path / "out", budget=120, method="search", alternatives=1)
     assert found.found and found.program is not None
     assert found.program.states == read_program(out / "program.json").states
 
@@ -154,7 +170,7 @@ def test_csv_and_jsonl_are_learned_to_the_same_program(learned, tmp_path: Path):
 def test_a_resumed_search_learns_what_an_undisturbed_one_learns(tmp_path: Path):
     """It is stopped in the middle of a round, which is then searched again: nothing is counted twice."""
     examples = read_examples(Path(__file__).parents[2] / "src/nram/examples" / "files" / "distance.jsonl")
-    job = LearningJob(examples, tmp_path / "whole", budget=120, method="search", workers=1)
+    job = LearningJob(examples, tmp_path / "whole", budget=120, method="search", workers=1, alternatives=2)
     whole = job.run()
     done: list[int] = []
 
@@ -168,6 +184,7 @@ def test_a_resumed_search_learns_what_an_undisturbed_one_learns(tmp_path: Path):
     again = job.run()
     assert whole.program is not None and again.program is not None and whole.search and again.search
     assert (again.program.states, again.search.candidates) == (whole.program.states, whole.search.candidates)
+    assert [one.program.states for one in again.kept] == [one.program.states for one in whole.kept]
     assert stopped.search and 0 < stopped.search.candidates < whole.search.candidates
     assert not (job.folder / "search.json").exists()
 
@@ -201,12 +218,15 @@ class Killed(BaseException):
 
 
 def test_learning_that_is_killed_at_any_of_its_last_writes_ends_the_same(tmp_path: Path, monkeypatch):
-    job = LearningJob(read_examples(_first_element(tmp_path)), tmp_path / "whole", budget=120, method="search")
-    assert job.run().found
+    examples = read_examples(_first_element(tmp_path))
+    job = LearningJob(examples, tmp_path / "whole", budget=120, method="search", alternatives=0)
+    whole = job.run()
+    assert whole.found
+    writes = ["report.json", "program.svg", "program.nram", *(f"{i}.nram" for i in range(1, len(whole.kept) + 1))]
     out, folder = job.folder, tmp_path / "killed"
     job = replace(job, folder=folder, resume=True)
     replace_file = os.replace
-    for kill_at in range(4):  # report, picture and both forms of the program
+    for kill_at in range(len(writes) + 1):  # the last one is program.json
         shutil.rmtree(folder, ignore_errors=True)
         targets: list[str] = []
 
@@ -219,7 +239,7 @@ def test_learning_that_is_killed_at_any_of_its_last_writes_ends_the_same(tmp_pat
         with monkeypatch.context() as patch, pytest.raises(Killed):
             patch.setattr(os, "replace", replacing)
             job.run()
-        assert targets == ["report.json", "program.svg", "program.nram"][:kill_at]
+        assert targets == writes[:kill_at]
         again = job.run()
         assert again.found
         assert {file.name for file in folder.iterdir()} == {file.name for file in out.iterdir()}
@@ -238,7 +258,7 @@ def test_a_learned_program_that_cannot_be_saved_is_shown_and_saved_elsewhere(tmp
     for name in ("report.json", "program.nram"):  # can be opened, and every write fails
         (folder / name).symlink_to("/dev/full")
     with pytest.raises(NramError, match="cannot write .*program.nram: No space left on device") as failure:
-        LearningJob(read_examples(path), folder, budget=120, method="search", workers=1).run()
+        LearningJob(read_examples(path), folder, budget=120, method="search", workers=1, alternatives=0).run()
     (elsewhere,) = current.iterdir()
     program = read_program(elsewhere)
     assert program_from(str(failure.value).partition(f"{elsewhere} instead:\n\n")[2]) == program
@@ -277,6 +297,10 @@ def test_right_only_when_stopped_at_the_limit_is_not_right():
     example = Example(1, Instance([0, 0, 0, 0], [2, 0, 0, 0], [0], [0], 2), frozenset([0]), True)
     score = score_of(program, [example])
     assert (score.right, score.halted) == (0, 0) and score.wrong[0].only_at_limit
+
+
+def _content(folder: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
 BAD_USAGE = {
@@ -319,7 +343,5 @@ def test_a_learned_program_is_not_replaced_by_another_job(learned, tmp_path: Pat
     monkeypatch.setattr(job_module, "locked", locked_late)
     assert main([*words, str(late)]) == 2
     for one in (folder, late):
-        assert {file.name: file.read_bytes() for file in one.iterdir()} == {
-            file.name: file.read_bytes() for file in out.iterdir()
-        }
+        assert _content(one) == _content(out)
     assert main([*words, str(folder), "--resume"]) == 0

@@ -47,6 +47,11 @@ def test_noise_is_not_taken_for_a_higher_degree():
     assert growth.breaks(StepLimit(6, 20)) is None
 
 
+def test_steps_that_only_vary_are_not_called_constant():
+    growth = growth_of([(n, 40 if n % 3 else 5) for n in range(1, 20)])
+    assert growth is not None and growth.kind == "unclear" and str(growth) == "up to 40 steps"
+
+
 def test_one_size_says_nothing_and_two_say_no_more_than_a_constant():
     assert growth_of([(3, 5), (3, 7)]) is None
     assert str(growth_of([(3, 7), (4, 7)])) == "7 steps"

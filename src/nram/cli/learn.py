@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
+from typing import Any
 
-from nram.cli.arguments import add_device, add_reading, jax_seed, positive, reading_of
-from nram.cli.output import print_json
+from nram.cli.arguments import add_device, add_reading, jax_seed, natural, positive, reading_of
+from nram.cli.output import note, print_json
 from nram.cli.search import SearchProgress
 from nram.errors import UsageError
+from nram.learning.asking import STOP, how_to_answer, question_in_words, reply_from
+from nram.learning.by_search import LEAST_FURTHER
 from nram.learning.callbacks import LearningCallbacks
-from nram.learning.job import METHODS, LearningJob
+from nram.learning.job import ALTERNATIVES, METHODS, LearningJob
 from nram.learning.judgement import Judgement
+from nram.learning.kept import Question
 from nram.learning.report import to_json, to_text
 from nram.limits import StepLimit
 from nram.messages import command
@@ -52,6 +57,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workers", type=positive, metavar="W", help="threads of the search (default: one a core)")
     parser.add_argument("--resume", action="store_true", help="go on with what is in --out")
     add_reading(parser)
+    parser.add_argument(
+        "--alternatives",
+        type=natural,
+        default=ALTERNATIVES,
+        metavar="N",
+        help="after the first program that fits, look for at most N others, for as many candidates again as the first "
+        f"took and at least {LEAST_FURTHER:,}; 0: stop at the first (default: {ALTERNATIVES})",
+    )
+    parser.add_argument(
+        "--ask",
+        action="store_true",
+        help="where programs that fit disagree, ask which is right (a line of standard input), and go on with it",
+    )
     add_device(parser)
 
 
@@ -75,6 +93,8 @@ def run(arguments: argparse.Namespace) -> int:
         workers=arguments.workers,
         device=arguments.device,
         resume=arguments.resume,
+        alternatives=arguments.alternatives,
+        ask=_ask if arguments.ask else None,
     )
     with interruptible() as stopping, LearningProgress(job.name) as progress:
         learned = job.run(progress, stopping)
@@ -97,6 +117,24 @@ def _trial(example: Example) -> dict[str, str | list[str]]:
         return {"memory": " ".join(map(str, memory))}
     inputs = layout.given(memory).items()
     return {"input": [f"{name}={' '.join(map(str, v)) if isinstance(v, list) else v}" for name, v in inputs]}
+
+
+def _ask(question: Question) -> Any:
+    """Ask on standard error, and read the answer from standard input. Its end means stop."""
+    note("\n".join(question_in_words(question)))
+    while True:
+        print(how_to_answer(question), end="", file=sys.stderr, flush=True)
+        line = sys.stdin.readline()
+        if not line:
+            note("")
+            return STOP
+        try:
+            reply = reply_from(line, question)
+            if isinstance(reply, int) and not 1 <= reply <= len(question.answers):
+                raise UsageError(f"there is no answer {reply}")
+            return reply
+        except UsageError as error:
+            note(str(error))
 
 
 class LearningProgress(SearchProgress, LearningCallbacks):

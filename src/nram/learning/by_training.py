@@ -44,6 +44,8 @@ EXTRACTED = 8  # best members of a run whose programs are tried
 @dataclass(frozen=True)
 class TrainingEnd:
     best: Candidate | None
+    fitting: tuple[Candidate, ...]
+    """The programs that are exact on everything."""
     refused: int
     """Programs that were right on all training examples and wrong on held-out ones."""
     runs: int
@@ -66,6 +68,7 @@ def learn_by_training(
     """
     began = time.monotonic()
     best: Candidate | None = None
+    fitting: list[Candidate] = []
     trained, refused = False, 0
 
     def spent() -> bool:
@@ -82,11 +85,12 @@ def learn_by_training(
             run.run(job.device, callbacks, spent)
         for candidate in _candidates(run, job.device, parts, index):
             best = better(best, candidate)
+            fitting += [candidate] if candidate.judgement.exact else []
             refused += candidate.judgement.training.exact and not candidate.judgement.exact
             if stopping() and run.result is None:  # it can go on, and its members are then tried again
                 break
         scored = index if run.result is None else index + 1
-        yield TrainingEnd(best, refused, index + 1, scored, time.monotonic() - began)
+        yield TrainingEnd(best, tuple(fitting), refused, index + 1, scored, time.monotonic() - began)
         if best is not None and best.judgement.exact:
             break
 

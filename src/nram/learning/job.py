@@ -19,19 +19,22 @@ from nram.display import Displayed, text_block
 from nram.errors import NramError, UntrustedFile, UsageError
 from nram.extras import missing, require
 from nram.files import check_destination, locked, make_folder, read_json, remove_leftovers, write_atomically
+from nram.learning.asking import SKIP, STOP, Ask, expected_from, read_answers, save_answer
 from nram.learning.by_search import SearchEnd, learn_by_search
 from nram.learning.callbacks import LearningCallbacks
 from nram.learning.candidate import Candidate, better
 from nram.learning.judgement import Judgement, judgement_of
-from nram.learning.parts import Parts, sizes_in_words, split
+from nram.learning.kept import Comparison, Kept, Question, merged, nearly_fitting, question_about
+from nram.learning.parts import Parts, counted, sizes_in_words, split
 from nram.learning.report import beginning, to_json, to_text
+from nram.learning.review import facts_of, review
 from nram.limits import StepLimit
 from nram.messages import pasted
 from nram.pictures.circuits import MAX_OPERATIONS, MAX_ROWS, program_svg
 from nram.programs.card import card
 from nram.programs.files import from_json, read_program, save_found, save_program
 from nram.records import Span, Tolerant, read_record
-from nram.tasks.example_files import STEPS_IN_WORDS, ExampleFile
+from nram.tasks.example_files import STEPS_IN_WORDS, Example, ExampleFile
 
 if TYPE_CHECKING:
     from nram.learning.by_training import TrainingEnd
@@ -43,6 +46,8 @@ SEARCH_SHARE = 2 / 3  # of the budget, where training is to follow
 LEAST_TRAINING = 30.0  # seconds: in less, stages are hardly compiled
 # In the folder:
 PROGRAM, TEXT, REPORT, SEARCH, TRAINING = "program.json", "program.nram", "report.json", "search.json", "training"
+PROGRAMS = "programs"  # a folder in it
+ALTERNATIVES = 5
 MOST_BYTES = 1 << 28  # of a report: the program and some examples, in a form that takes much room
 
 
@@ -60,6 +65,10 @@ class LearningJob:
     workers: int | None = None
     device: str = "auto"
     resume: bool = False
+    alternatives: int = ALTERNATIVES
+    """So many further programs that fit are looked for, at most; 0: the search stops at the first."""
+    ask: Ask | None = None
+    """Called with a question when programs disagree."""
 
     @property
     def name(self) -> str:
@@ -74,86 +83,46 @@ class LearningJob:
         words += self.file.reading.words
         if self.method != "both":
             words += ["--method", self.method]
+        if self.alternatives != ALTERNATIVES:
+            words += ["--alternatives", str(self.alternatives)]
         return words if self.steps is None else [*words, "--steps", self.steps_in_words]
 
     @property
     def steps_in_words(self) -> str:
         return STEPS_IN_WORDS if self.steps is None else str(self.steps)
 
+    def answers(self) -> tuple[Example, ...]:
+        """The answers in the folder, with the step limits of this job."""
+        answers = read_answers(self.folder) if self.resume or self.ask is not None else None
+        if answers is None:
+            return ()
+        return (answers if self.steps is None else answers.with_steps(self.steps)).examples
+
     def run(self, callbacks: LearningCallbacks | None = None, stopping: Callable[[], bool] = lambda: False) -> Learned:
-        """Search, then train, until a program is exact on every example; the best is kept in any case."""
-        callbacks, began = callbacks or LearningCallbacks(), time.monotonic()
+        """Search, then train, until programs are exact on every example; the best is kept in any case.
+
+        With `ask`, programs that disagree lead to questions, until they agree or the user stops.
+        """
+        callbacks = callbacks or LearningCallbacks()
         if self.method == "train":
             require("train", "training")
         file = self.file if self.steps is None else self.file.with_steps(self.steps)
         parts = split(file.examples, self.seed, str(file.path))
         self._prepare_folder()
         callbacks.note(beginning(file, parts))
-        before = self._before(parts)
-        best = before.best
-        if best is not None and best.judgement.exact:  # finished before: nothing is done again
-            _write_program(self.folder, best.program)  # a process that was killed may not have come so far
+        work = _Work(self, parts, callbacks, stopping)
+        if work.finished and self.ask is None:  # nothing is done again
+            learned = work.learned(new_cards=False)
+            _write_programs(learned)  # a process that was killed may not have come so far
             _remove_search(self.folder)
-            return Learned(self, parts, best.program, best.judgement, before.refused, None, None, 0.0, False, ())
+            return learned
         check_destination(self.folder / PROGRAM)
         busy = f"another process is learning in {self.folder}: wait for it, stop it, or choose another --out"
         with locked(self.folder / ".lock", busy):
             self._prepare_folder()  # again: another process may have been faster
             remove_leftovers(self.folder)
-            return self._learn(parts, began, callbacks, stopping)
-
-    def _learn(self, parts: Parts, began: float, callbacks: LearningCallbacks, stopping: Callable[[], bool]) -> Learned:
-        before = self._before(parts)  # again: the process that held the lock may have written since
-        best, notes = before.best, list[str]()
-        search = training = None
-
-        def left() -> float:
-            return self.budget - (time.monotonic() - began)
-
-        def exact() -> bool:
-            return best is not None and best.judgement.exact
-
-        def written() -> Learned:
-            """The result so far, in the folder."""
-            program, judgement = (None, None) if best is None else (self._with_card(best, parts), best.judgement)
-            many = before.refused + sum(end.refused for end in (search, training) if end is not None)
-            many -= before.refused_by_search if search is not None else 0  # the search counts them from its beginning
-            seconds, interrupted = time.monotonic() - began, stopping() and not exact()
-            learned = Learned(
-                self, parts, program, judgement, many, search, training, seconds, interrupted, tuple(notes)
-            )
-            _write(learned)
-            return learned
-
-        library = missing("train") if self.method == "both" else None
-        if library is not None:
-            callbacks.note(f"search only: training needs {library}")
-        both = self.method == "both" and library is None and self.budget * (1 - SEARCH_SHARE) >= LEAST_TRAINING
-        if self.method != "train" and not exact():
-            search = learn_by_search(self, parts, left() * (SEARCH_SHARE if both else 1), callbacks, stopping)
-            best = better(best, search.best)
-        if self.method == "both" and not both and not exact():
-            least = LEAST_TRAINING / (1 - SEARCH_SHARE)
-            short = f"with a budget below {least:.0f} s all the time goes to the search"
-            notes.append(f"nothing was trained: {short if library is None else f'training needs {library}'}")
-        if (both or self.method == "train") and not exact() and not stopping():
-            written()  # in case the training fails
-            callbacks.note("training: loading JAX")
-            from nram.learning.by_training import learn_by_training  # imports JAX
-
-            def trained() -> Iterator[TrainingEnd]:
-                try:
-                    yield from learn_by_training(self, parts, left(), before.scored, callbacks.training, stopping)
-                except NramError as error:
-                    # A run of `learn` names no file, so there is none to trust.
-                    reason = error.reason if isinstance(error, UntrustedFile) else error
-                    what = "nothing was trained" if training is None else "the training ended"
-                    notes.append(f"{what}: {reason}")
-
-            for training in trained():
-                best = better(best, training.best)
-                written()  # a process that is killed in the next run loses nothing
-        return written()
+            # Again: the process that held the lock may have written since.
+            return _Work(self, parts, callbacks, stopping).run()
 
     def _prepare_folder(self) -> None:
         """Refuse a folder in which something would be lost. Makes it if it does not exist."""
@@ -168,32 +137,26 @@ class LearningJob:
             raise UsageError(f"{folder} holds a program that was not learned here: choose another --out")
         make_folder(folder)
 
-    def _before(self, parts: Parts) -> _Before:
+    def before(self) -> _Report | None:
         """What the job that is resumed had found out. Its record is the report, which is written at once."""
         path = self.folder / REPORT
         if not (self.resume and path.is_file()):
-            return _Before()
+            return None
         report = read_record(_Report, read_json(path, MOST_BYTES, "report"), str(path), "; choose another --out")
         if report.examples.sha256 != self.file.digest:
             raise UsageError(f"{path} is about other examples: choose another --out")
         if report.examples.options != self.file.reading.words:
             given = " ".join(report.examples.options) or "no --cells, --result and --layout"
             raise UsageError(f"{path} was learned with {given}: go on with the same, or choose another --out")
-        refused, by_search = report.refused_by_held_out, report.search.refused if report.search else 0
-        scored = report.trained.scored if report.trained else 0
-        if report.program is None:
-            return _Before(None, refused, by_search, scored)
-        program = from_json(report.program, str(path))
-        how = tuple((key, value) for key, value in program.made if key not in _CARD)
-        return _Before(Candidate(program, judgement_of(program, parts), how), refused, by_search, scored)
+        return report
 
-    def _with_card(self, candidate: Candidate, parts: Parts) -> Program:
+    def with_card(self, candidate: Candidate, parts: Parts) -> Program:
         judgement = candidate.judgement
         details = (
             ("examples", f"{self.file.path.name}, SHA-256 {self.file.digest}"),
             (
                 "shown",
-                f"exact on {judgement.training.right} of {len(parts.training)} training examples "
+                f"exact on {judgement.training.right} of {judgement.training.examples} training examples "
                 f"({sizes_in_words(parts.training)}) and {judgement.held_out.right} of {len(parts.held_out)} held out "
                 f"({sizes_in_words(parts.held_out)}); nothing beyond them",
             ),
@@ -208,6 +171,165 @@ class LearningJob:
 
 _CARD = ("command", "seed", "examples", "shown", "steps", "versions", "date")
 """The entries of the card that say nothing about how the program was found."""
+
+
+class _Work:
+    """The work of a job: what it has found, from before and now."""
+
+    def __init__(self, job: LearningJob, parts: Parts, callbacks: LearningCallbacks, stopping: Callable[[], bool]):
+        self.job, self.callbacks, self.stopping = job, callbacks, stopping
+        self.facts = facts_of(parts.all, job.file.layout)
+        self.comparison = Comparison(self.facts, job.steps, job.seed)
+        self.parts = replace(parts, answers=job.answers())
+        self.began = time.monotonic()
+        self.search: SearchEnd | None = None
+        self.training: TrainingEnd | None = None
+        self.notes: list[str] = []
+        self.near: list[Candidate] = []
+        self.fitting: list[Kept] = []
+        report = self.before = job.before()
+        self.skipped = [] if report is None else list(report.skipped)
+        self.best: Candidate | None = None
+        self.dropped = False  # a program that fitted before is wrong on an answer
+        if report is not None:
+            where = str(job.folder / REPORT)
+            self.best = None if report.program is None else self._candidate(from_json(report.program, where))
+            for one in report.programs:
+                candidate = self._candidate(from_json(one.program, where))
+                if candidate.judgement.exact:
+                    self.fitting.append(self.comparison.measured(candidate))
+                else:
+                    self.near.append(candidate)
+                    self.dropped |= one.exact
+            if not self.fitting and self.best is not None and self.best.judgement.exact:  # 0.2 kept one program
+                self.fitting.append(self.comparison.measured(self.best))
+        self.looking = not self.fitting  # for programs
+
+    def _candidate(self, program: Program) -> Candidate:
+        how = tuple((key, value) for key, value in program.made if key not in _CARD)
+        return Candidate(program, judgement_of(program, self.parts), how)
+
+    @property
+    def finished(self) -> bool:
+        """Whether an earlier process has done all."""
+        return bool(self.fitting) and not self.dropped
+
+    def run(self) -> Learned:
+        while True:
+            if self.looking:
+                self._look()
+            learned = self._written()
+            if self.job.ask is None or learned.question is None or self.stopping() or not self._asked(learned.question):
+                return learned
+
+    def _left(self) -> float:
+        return self.job.budget - (time.monotonic() - self.began)
+
+    def _look(self) -> None:
+        """Search, then train, until programs fit."""
+        job, stopping = self.job, self.stopping
+        library = missing("train") if job.method == "both" else None
+        if library is not None:
+            self.callbacks.note(f"search only: training needs {library}")
+        both = job.method == "both" and library is None and job.budget * (1 - SEARCH_SHARE) >= LEAST_TRAINING
+        if job.method != "train":
+            seconds = self._left() * (SEARCH_SHARE if both else 1)
+            self.search = learn_by_search(job, self.parts, self.comparison, seconds, self.callbacks, stopping)
+            self.best = better(self.best, self.search.best)
+            self.fitting += self.search.fitting
+            self.near += self.search.near
+        self.looking = False
+        if job.method == "both" and not both and not self.fitting:
+            least = LEAST_TRAINING / (1 - SEARCH_SHARE)
+            short = f"with a budget below {least:.0f} s all the time goes to the search"
+            self.notes.append(f"nothing was trained: {short if library is None else f'training needs {library}'}")
+        if (both or job.method == "train") and not self.fitting and not stopping():
+            self._train()
+
+    def _train(self) -> None:
+        self._written()  # in case the training fails
+        self.callbacks.note("training: loading JAX")
+        from nram.learning.by_training import learn_by_training  # imports JAX
+
+        scored = 0 if self.before is None or self.before.trained is None else self.before.trained.scored
+
+        def trained() -> Iterator[TrainingEnd]:
+            try:
+                yield from learn_by_training(
+                    self.job, self.parts, self._left(), scored, self.callbacks.training, self.stopping
+                )
+            except NramError as error:
+                # A run of `learn` names no file, so there is none to trust.
+                reason = error.reason if isinstance(error, UntrustedFile) else error
+                what = "nothing was trained" if self.training is None else "the training ended"
+                self.notes.append(f"{what}: {reason}")
+
+        for self.training in trained():
+            self.best = better(self.best, self.training.best)
+            self.fitting = [self.comparison.measured(candidate) for candidate in self.training.fitting]
+            self._written()  # a process that is killed in the next run loses nothing
+
+    def _asked(self, question: Question) -> bool:
+        """Ask the user. Returns False if the user stops."""
+        assert self.job.ask is not None and self.facts.columns is not None
+        began = time.monotonic()
+        reply = self.job.ask(question)
+        self.began += time.monotonic() - began  # the user's time is not the job's
+        if reply is None or reply == STOP:
+            return False
+        if isinstance(reply, str) and reply == SKIP:
+            self.skipped.append(question.input)
+            return True
+        save_answer(self.job.folder, question.input, expected_from(reply, question, self.facts.columns))
+        self.parts = replace(self.parts, answers=self.job.answers())
+        judged = [(one, self._candidate(one.program)) for one in self.fitting]
+        self.fitting = [replace(one, candidate=now) for one, now in judged if now.judgement.exact]
+        self.near += [now for _, now in judged if not now.judgement.exact]
+        self.best = None if self.best is None else self._candidate(self.best.program)
+        self.looking = len(merged(self.fitting)) < 2
+        if self.looking:
+            left = counted(len(self.fitting), "program")
+            self.callbacks.note(f"{left} left that give{'s' if self.fitting else ''} this answer: looking for others")
+            _remove_search(self.job.folder)  # the search begins again, with the answer as an example
+        return True
+
+    def _written(self) -> Learned:
+        """The result so far, in the folder."""
+        learned = self.learned()
+        _write(learned)
+        return learned
+
+    def learned(self, new_cards: bool = True) -> Learned:
+        """The result so far. A program from before keeps its card if nothing was done since."""
+        job, before = self.job, self.before
+        kept = merged(self.fitting)
+        if not kept and self.best is not None:
+            kept = [Kept(self.best, self.comparison.speed(self.best.program))]
+        front = nearly_fitting(self.near, [one.candidate for one in kept])
+        kept += [Kept(one, self.comparison.speed(one.program)) for one in front]
+        if new_cards:
+            kept = [one.with_program(job.with_card(one.candidate, self.parts)) for one in kept]
+        refused = sum(end.refused for end in (self.search, self.training) if end is not None)
+        if before is not None:  # the search counts them from its beginning
+            refused += before.refused_by_held_out
+            refused -= before.search.refused if self.search is not None and before.search is not None else 0
+        exact = [one for one in kept if one.exact]
+        return Learned(
+            job,
+            self.parts,
+            kept[0].program if kept else None,
+            kept[0].candidate.judgement if kept else None,
+            refused,
+            self.search,
+            self.training,
+            time.monotonic() - self.began,
+            self.stopping() and not exact,
+            tuple(self.notes),
+            tuple(kept),
+            question_about(exact, self.comparison, self.skipped),
+            tuple(self.skipped),
+            tuple(review(self.facts)),
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -226,6 +348,14 @@ class Learned(Displayed):
     seconds: float
     interrupted: bool
     notes: tuple[str, ...]
+    kept: tuple[Kept, ...]
+    """The programs that fit and differ on some input, the chosen one first; then smaller ones that nearly fit."""
+    question: Question | None
+    """An input on which programs that fit disagree."""
+    skipped: tuple[list[int], ...]
+    """Inputs about which the user does not want to be asked."""
+    leaves_open: tuple[str, ...]
+    """What the examples leave open."""
 
     @property
     def found(self) -> bool:
@@ -272,6 +402,12 @@ class _Trained(Tolerant):
 
 
 @dataclass(frozen=True)
+class _Program(Tolerant):
+    program: dict[str, Any]
+    exact: bool
+
+
+@dataclass(frozen=True)
 class _Report(Tolerant):
     """What is used of report.json when a job is resumed."""
 
@@ -280,19 +416,8 @@ class _Report(Tolerant):
     search: _Searched | None
     trained: _Trained | None
     program: dict[str, Any] | None
-
-
-@dataclass(frozen=True)
-class _Before:
-    """What an earlier process has left in the folder."""
-
-    best: Candidate | None = None
-    refused: int = 0
-    """Programs that the held-out examples refused."""
-    refused_by_search: int = 0
-    """Those of them that the search had found."""
-    scored: int = 0
-    """Training runs whose programs were scored."""
+    programs: Annotated[tuple[_Program, ...], Span(0, 100)] = ()  # 0.2 did not write it, nor what was skipped
+    skipped: Annotated[tuple[list[int], ...], Span(0, 10**6)] = ()
 
 
 def _write(learned: Learned) -> None:
@@ -300,8 +425,7 @@ def _write(learned: Learned) -> None:
     folder, program = learned.job.folder, learned.program
     try:
         write_atomically(folder / REPORT, (json.dumps(to_json(learned), indent=1) + "\n").encode())
-        if program is not None:
-            _write_program(folder, program)
+        _write_programs(learned)
     except NramError:
         if program is not None:
             save_found(program, folder / TEXT)  # if this fails too, it is shown and saved elsewhere
@@ -316,8 +440,11 @@ def _remove_search(folder: Path) -> None:
         (folder / SEARCH).unlink()
 
 
-def _write_program(folder: Path, program: Program) -> None:
-    """Write the program and its picture, unless they are there."""
+def _write_programs(learned: Learned) -> None:
+    """Write the chosen program, its picture and all that are kept, unless they are there."""
+    folder, program = learned.job.folder, learned.program
+    if program is None:
+        return
     with contextlib.suppress(NramError):
         if read_program(folder / PROGRAM) == program:
             return
@@ -328,4 +455,10 @@ def _write_program(folder: Path, program: Program) -> None:
     else:
         picture.unlink(missing_ok=True)
     save_program(program, folder / TEXT)
+    for number, one in enumerate(learned.kept, 1):
+        (folder / PROGRAMS).mkdir(exist_ok=True)
+        save_program(one.program, folder / PROGRAMS / f"{number}.nram")
+    for path in sorted((folder / PROGRAMS).glob("*.nram"))[:1000]:
+        if path.stem.isdecimal() and int(path.stem) > len(learned.kept):  # of an earlier report
+            path.unlink()
     save_program(program, folder / PROGRAM)  # the last one: if it is there, all are

@@ -115,7 +115,7 @@ class Judgement:
 
 
 def judgement_of(program: Program, parts: Parts) -> Judgement:
-    return Judgement(score_of(program, parts.training), score_of(program, parts.held_out))
+    return Judgement(score_of(program, parts.learned_from), score_of(program, parts.held_out))
 
 
 def score_of(program: Program, examples: Sequence[Example]) -> Score:

@@ -23,6 +23,12 @@ class Parts:
 
     training: tuple[Example, ...]
     held_out: tuple[Example, ...]
+    answers: tuple[Example, ...] = ()
+    """Answers to questions, which are learned from too."""
+
+    @property
+    def learned_from(self) -> tuple[Example, ...]:
+        return self.training + self.answers
 
     @property
     def longer(self) -> bool:
@@ -76,11 +82,6 @@ def cautions(parts: Parts) -> list[str]:
         told.append(
             f"{len(parts.training)} examples to learn from are few: a trick may fit them; {FEW} or more are better"
         )
-    sizes = {example.cells for example in parts.all}
-    if len(sizes) == 1:
-        told.append(
-            f"all memories have {sizes.pop()} cells: nothing is shown of others; give examples with more room as well"
-        )
     return told
 
 
@@ -92,6 +93,10 @@ def memories_in_words(examples: Sequence[Example]) -> str:
     """Of how many cells the memories are."""
     low, high = min(example.cells for example in examples), max(example.cells for example in examples)
     return f"{low} cells" if low == high else f"{low} to {high} cells"
+
+
+def counted(many: int, what: str) -> str:
+    return f"{many:,} {what}{'' if many == 1 else 's'}"
 
 
 def span(what: str, numbers: Sequence[int]) -> str:

@@ -6,8 +6,18 @@ import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from nram.learning.judgement import Score, Wrong
-from nram.learning.parts import FEW_OF_A_SIZE, Parts, by_size, cautions, memories_in_words, sizes_in_words, span
+from nram.learning.asking import MOST_SHOWN, question_in_words
+from nram.learning.judgement import Judgement, Score, Wrong
+from nram.learning.parts import (
+    FEW_OF_A_SIZE,
+    Parts,
+    by_size,
+    cautions,
+    counted,
+    memories_in_words,
+    sizes_in_words,
+    span,
+)
 from nram.limits import wrong_cells
 from nram.messages import pasted
 from nram.programs.files import to_json as program_to_json
@@ -18,8 +28,8 @@ if TYPE_CHECKING:
     from nram.learning.job import Learned
 
 SIZES = "the number of input cells that are not 0", "the number of values in the lists, or else the largest input"
+MOST_PRINTED = 24  # rows and operations of a wrong program that is printed and not only in its file
 SMALL = 3  # a search needs examples of sizes up to here to start with
-MOST_SHOWN = 40  # cells of a memory in words
 
 
 def to_json(learned: Learned) -> dict[str, Any]:
@@ -54,6 +64,16 @@ def to_json(learned: Learned) -> dict[str, Any]:
         "trained": training
         and {"runs": training.runs, "scored": training.scored, "seconds": round(training.seconds, 2)},
         "cautions": cautions(learned.parts),
+        "leaves_open": list(learned.leaves_open),
+        "programs": [
+            {"number": number, "file": f"programs/{number}.nram", "exact": one.exact, "chosen": number == 1}
+            | one.to_json()
+            | {"program": program_to_json(one.program)}
+            for number, one in enumerate(learned.kept, 1)
+        ],
+        "question": None if learned.question is None else learned.question.to_json(),
+        "answers": len(learned.parts.answers),
+        "skipped": list(learned.skipped),
         "notes": list(learned.notes),
         "advice": advice(learned),
         "program": None if learned.program is None else program_to_json(learned.program),
@@ -71,32 +91,22 @@ def beginning(file: ExampleFile, parts: Parts) -> str:
 
 
 def to_text(learned: Learned) -> str:
-    """The whole report."""
-    lines = [_ending(learned), ""]
-    program, judgement, parts = learned.program, learned.judgement, learned.parts
+    """The whole report. After a failure the advice comes first, and the best program so far last."""
+    program, judgement = learned.program, learned.judgement
     if program is None or judgement is None:
-        return "\n".join([lines[0], *_notes(learned), *_advised(learned)])
-
-    lines.append(table_to_text(program))
-    larger = "larger, " if parts.longer else ""
-    lines.append(f"Training examples: {_counted(judgement.training)}")
-    lines.append(f"Held-out examples: {_counted(judgement.held_out)}; {larger}used in neither search nor training")
-    if many := learned.refused:
-        lines.append(
-            f"  They helped to choose: {many} program{'s' if many > 1 else ''} that fitted the training examples "
-            f"{'were' if many > 1 else 'was'} wrong on them. Fresh examples would be a fairer test."
-        )
-    lines += _what_counts(learned.job.file)
-    lines.append(_halting(learned))
-    if learned.job.file.layout is None and (stray := judgement.training.stray + judgement.held_out.stray):
-        lines.append(
-            f"On {stray} of {len(parts.all)} examples it also changes cells that were not asked about: if they matter, "
-            "name them in 'cells'."
-        )
-    if (wrong := judgement.smallest) is not None:
-        lines += ["The smallest that is wrong:", *_wrong_in_words(wrong)]
-    lines.append(_shown(learned))
-    return "\n".join([*lines, *_notes(learned), *_advised(learned)])
+        return "\n".join([_ending(learned), *_notes(learned), *_advised(learned)])
+    if learned.found:
+        lines = [_ending(learned), "", table_to_text(program), *_scores(learned, judgement), _speed(learned)]
+        lines += [_shown(learned), *_left_open(learned), *_others(learned), *_asked(learned), *_notes(learned)]
+    else:
+        lines = [_ending(learned), *_advised(learned), *_left_open(learned), *_notes(learned), *_others(learned), ""]
+        short = program.rows + program.operations <= MOST_PRINTED
+        lines += [f"The best so far, {program.origin}:", *(["", table_to_text(program)] if short else [])]
+        lines += _scores(learned, judgement)
+        if (wrong := judgement.smallest) is not None:
+            lines += ["The smallest that is wrong:", *_wrong_in_words(wrong)]
+        lines.append(_shown(learned))
+    return "\n".join(lines)
 
 
 # ---- parts of it
@@ -107,18 +117,50 @@ def _ending(learned: Learned) -> str:
     if learned.search is not None:
         what.append(f"{learned.search.candidates:,} candidates searched")
     if learned.training is not None:
-        what.append(f"{learned.training.runs} run{'' if learned.training.runs == 1 else 's'} trained")
+        what.append(f"{counted(learned.training.runs, 'run')} trained")
     work = f"{learned.seconds:.1f} s" + (f", {', '.join(what)}" if what else "")
     program = learned.program
     if program is None:
         return f"NOT FOUND: stopped before there was any program to keep ({work})."
     if learned.found:
-        return f"FOUND, {program.origin} ({work}): exact on every example, held-out ones included."
+        verdict = f"FOUND, {program.origin} ({work}): exact on every example, held-out ones included"
+        if (size := learned.kept[0].speed.broken_from) is not None:
+            verdict += f", but too slow from size {size} on"
+        others = "" if learned.question is None else " Other programs fit too, and give other answers elsewhere."
+        return f"{verdict}.{others}"
     stopped = "; interrupted" if learned.interrupted else ""
-    return f"NOT FOUND ({work}{stopped}). The best so far, {program.origin}:"
+    judgement = learned.judgement
+    assert judgement is not None
+    right = judgement.training.right + judgement.held_out.right
+    total = judgement.training.examples + judgement.held_out.examples
+    return f"NOT FOUND ({work}{stopped}). The best program is right on {right} of {total} examples."
 
 
-def _counted(score: Score) -> str:
+def _scores(learned: Learned, judgement: Judgement) -> list[str]:
+    """How many examples are right, and how it halts."""
+    parts = learned.parts
+    larger = "larger, " if parts.longer else ""
+    answers = f", {counted(len(parts.answers), 'answer')} included" if parts.answers else ""
+    lines = [
+        f"Training examples: {_right(judgement.training)}{answers}",
+        f"Held-out examples: {_right(judgement.held_out)}; {larger}used in neither search nor training",
+    ]
+    if many := learned.refused:
+        lines.append(
+            f"  They helped to choose: {counted(many, 'program')} that fitted the training examples "
+            f"{'were' if many > 1 else 'was'} wrong on them. Fresh examples would be a fairer test."
+        )
+    lines += _what_counts(learned.job.file)
+    lines.append(_halting(learned))
+    if learned.job.file.layout is None and (stray := judgement.training.stray + judgement.held_out.stray):
+        lines.append(
+            f"On {stray} of {len(parts.all)} examples it also changes cells that were not asked about: if they matter, "
+            "name them in 'cells'."
+        )
+    return lines
+
+
+def _right(score: Score) -> str:
     which = f"({span('size', score.sizes)})"
     if score.exact:
         return f"exact on all {score.examples} {which}"
@@ -130,6 +172,61 @@ def _what_counts(file: ExampleFile) -> list[str]:
         return [f"What counts: {file.counted}."]
     told = [f"What counts: {file.counted}: {file.layout}"]
     return told + [f"  {line}" for line in file.layout.describe()]
+
+
+def _speed(learned: Learned) -> str:
+    speed = learned.kept[0].speed
+    if speed.growth is None:
+        return "How its steps grow cannot be told from one size."
+    letter = "n: the size" if speed.growth.letter == "n" else "M: the cells of the memory"
+    words = f"It takes {speed.growth} ({letter})."
+    if speed.broken_from is None:
+        return words
+    return (
+        f"{words} From size {speed.broken_from} on that is more than its limit, {learned.job.steps_in_words}.\n"
+        "If it may take longer, say so, as with --steps 20n+200; otherwise search longer for a faster program."
+    )
+
+
+def _left_open(learned: Learned) -> list[str]:
+    lines = [f"  - {line}" for line in learned.leaves_open]
+    return ["What the examples leave open, where a program may do anything:", *lines] if lines else []
+
+
+def _others(learned: Learned) -> list[str]:
+    """A table of the programs by fit and size."""
+    if len(learned.kept) < 2:
+        return []
+    rows = [("", "rows + operations", "training", "held out", "steps", "too slow from", "halts")]
+    for number, one in enumerate(learned.kept, 1):
+        judgement, broken = one.candidate.judgement, one.speed.broken_from
+        rows.append(
+            (
+                f"{'>' if number == 1 else ' '}{number}",
+                f"{one.program.rows} + {one.program.operations}",
+                f"{judgement.training.right} of {judgement.training.examples}",
+                f"{judgement.held_out.right} of {judgement.held_out.examples}",
+                str(one.speed),
+                "" if broken is None else f"size {broken}",
+                "yes" if judgement.halts and not one.endless else "not always",
+            )
+        )
+    used = [column for column in range(len(rows[0])) if any(row[column] for row in rows[1:])]
+    widths = {column: max(len(row[column]) for row in rows) for column in used}
+    table = ["  ".join(f"{row[column]:{widths[column]}}" for column in used).rstrip() for row in rows]
+    fitting = sum(one.exact for one in learned.kept)
+    which = f"{fitting} programs fit and differ on fresh inputs" if fitting > 1 else "Programs by fit and size"
+    chosen = "the first is chosen" if learned.found else "the first is the best"
+    return [f"{which} (in {learned.job.folder / 'programs'}; {chosen}):", *table]
+
+
+def _asked(learned: Learned) -> list[str]:
+    """The open question, and how to answer it."""
+    question, job = learned.question, learned.job
+    if question is None:
+        return []
+    again = shlex.join(["nram", *job.words, "--out", pasted(job.folder), "--resume", "--ask"])
+    return [*question_in_words(question), f"Answer: {again}"]
 
 
 def _halting(learned: Learned) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 
 DEGREES = ("constant", "linear", "quadratic", "cubic")
 FASTER = "faster"  # than the cube: no polynomial here explains the points
+UNCLEAR = "unclear"  # the steps vary without growing clearly
 LEAST_POINTS = 2  # more than the degree: a curve through every point explains nothing
 TOLERANCE = 0.05  # of the steps: a measured point may be so far from a curve that explains it
 LEAST_TOLERANCE = 0.75  # steps
@@ -23,13 +24,15 @@ class Growth:
     """The steps of a program as a function of the size of its input, from measured points."""
 
     kind: str
-    """One of DEGREES, or FASTER."""
+    """One of DEGREES, FASTER or UNCLEAR."""
     coefficients: tuple[float, ...]
     """Of 1, n, n^2 ...: the curve nearest to the most steps at each size. FASTER: those of the logarithm."""
     largest: int
     """The largest size that was measured."""
     error: float
     """The root of the mean square distance between points and curve, where 1 is just explained."""
+    most: int
+    """The most steps that were measured."""
     letter: str = "n"
     """The name of the size in words."""
 
@@ -42,6 +45,8 @@ class Growth:
         """The growth in words, as 'about 2n + 3 steps'."""
         if self.kind == FASTER:
             return f"faster than {self.letter}^3 steps"
+        if self.kind == UNCLEAR:
+            return f"up to {self.most} steps"
         if self.kind == "constant":
             return f"{_number(self.coefficients[0])} step{'' if _number(self.coefficients[0]) == '1' else 's'}"
         said = ""
@@ -100,20 +105,21 @@ def growth_of(points: Iterable[tuple[int, int]], letter: str = "n") -> Growth | 
         factors = np.linalg.lstsq(powers, steps, rcond=None)[0]
         error = float(np.sqrt(np.mean(((powers @ factors - steps) / allowed) ** 2)))
         coefficients = tuple(float(factor / scale**power) for power, factor in enumerate(factors))
-        one = Growth(kind, coefficients, int(sizes.max()), error, letter)
+        one = Growth(kind, coefficients, int(sizes.max()), error, max(most.values()), letter)
         if error <= 1:
             return one
         fitted.append(one)
     rate, start = np.polyfit(sizes, np.log(np.maximum(steps, 1)), 1)
     exponential = np.sqrt(np.mean(((np.exp(rate * sizes + start) - steps) / allowed) ** 2))
     if exponential < min(one.error for one in fitted) and rate > FAST_RATE:
-        return Growth(FASTER, (float(start), float(rate)), int(sizes.max()), float(exponential), letter)
+        start_and_rate = float(start), float(rate)
+        return replace(fitted[-1], kind=FASTER, coefficients=start_and_rate, error=float(exponential))
     # Noise: a higher degree must halve the distance, or the lower one is kept.
     best = fitted[0]
     for one in fitted[1:]:
         if one.error < best.error / 2 and one.coefficients[-1] > 0:
             best = one
-    return best
+    return replace(best, kind=UNCLEAR) if best.kind == DEGREES[0] else best
 
 
 def _number(value: float) -> str:

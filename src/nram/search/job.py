@@ -273,6 +273,13 @@ class SearchJob:
         results = [(instance, execute(program, instance.input, instance.steps)) for instance in instances]
         return [(one, result) for one, result in results if not result.halted or wrong_cells(result.memory, one)]
 
+    def near(self, outcome: Outcome) -> list[Program]:
+        """The programs of each structure that come nearest to the pool without fitting it."""
+        from nram.search.shortening import simplified
+
+        pool = self.pool.joined(outcome.state.counterexamples)
+        return [simplified(one.structure, one.genes, pool) for one in outcome.state.near]
+
     def _with_card(self, program: Program | None, outcome: Outcome) -> Program | None:
         details = [("structure", str(outcome.structure)), ("candidates", str(outcome.state.candidates))]
         return program and replace(
