@@ -12,7 +12,7 @@ from nram.errors import NramError
 from nram.training import trainer
 from nram.training.callbacks import Report, TrainingCallbacks
 from nram.training.config import CurriculumConfig, TrainConfig
-from nram.training.diagnosis import Diagnosis, diagnose, has_left_first_level
+from nram.training.diagnosis import Diagnosis, diagnose, failures_text, has_left_first_level
 from nram.training.job import TrainingJob
 from nram.training.run_folder import Metrics, RunFolder
 from nram.training.settings import load_config, require_usable
@@ -142,6 +142,12 @@ def test_stages_progress_halting_updates_time_and_memory_are_told(made):
     facts = "\n".join(found.facts)
     assert "last got better at 1:42" in facts and "stops by itself on 75% of the validation set" in facts
     assert "Updates: 0.1% were not finite" in facts and "Time: 1:42 on a CPU, with 1.5 GiB of main memory" in facts
+
+
+def test_failures_of_examinations_in_a_few_words():
+    failures = [{"part": "far", "limit": "20n+200", "members": 3}, {"part": "hard", "limit": "2T", "members": 1}]
+    assert failures_text(failures) == "3 at n = 50 (20n+200), 1 hard (2T)"
+    assert failures_text([]) is None
 
 
 def test_runs_of_nram_learn_get_words_without_commands(made):

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from nram.errors import NramError
 from nram.training.config import TrainConfig
@@ -33,7 +32,7 @@ class Report:
     best_halted: float | None  # the share of it on which that member stops by itself; None in a straight-through stage
     perfect: int  # members that passed an examination so far
     examined: int  # members that were examined at the last check
-    failed_examinations: list[dict[str, Any]]  # as in result.json, at the last check
+    failed: str | None  # how the others failed, as '3 at n = 50 (T), 1 soft (2T)'
     skipped: int  # updates that were not finite
     seconds: float  # so far, compiling included
     example_steps_per_s: float

@@ -132,6 +132,12 @@ def failure_text(failure: Failure, examined: int) -> str:
     return f"{failure.members} of {examined} failed {PARTS[failure.part]}, first under {failure.limit}"
 
 
+def failures_text(failures: list[dict[str, Any]]) -> str | None:
+    """The same in a few words, for all failures; None if there are none."""
+    places = {"hard": "hard", "far": "at n = 50", "soft": "soft"}
+    return ", ".join(f"{one['members']} {places[one['part']]} ({one['limit']})" for one in failures) or None
+
+
 def result_text(result: Result) -> str:
     """How a finished run ended, in one sentence."""
     perfect, examined = result.perfect_members, result.examined_members

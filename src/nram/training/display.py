@@ -281,9 +281,7 @@ def _all(report: Report) -> str:
 
 def _examined(report: Report) -> str:
     words = f"{count_text(report.examined, 'member')}: {report.perfect} passed"
-    places = {"hard": "hard", "far": "at n = 50", "soft": "soft"}
-    failed = [f"{one['members']} {places[one['part']]} ({one['limit']})" for one in report.failed_examinations]
-    return f"{words}; failed {', '.join(failed)}" if failed else words
+    return f"{words}; failed {report.failed}" if report.failed else words
 
 
 def _levels(report: Report) -> str:

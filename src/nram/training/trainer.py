@@ -22,7 +22,7 @@ from nram.training.callbacks import Interrupted, Report, TrainingCallbacks
 from nram.training.checkpoint import load_arrays, save_arrays
 from nram.training.config import EXAMINED, MOST_COMPLEXITY, Share, StageConfig, Steps, TrainConfig
 from nram.training.culling import Fit, compile_fit, cull
-from nram.training.diagnosis import PATIENCE, has_left_first_level, stuck_notice
+from nram.training.diagnosis import PATIENCE, failures_text, has_left_first_level, stuck_notice
 from nram.training.evaluation import FAR, Examination, Score, examine
 from nram.training.kernels import kernel_of
 from nram.training.member import StepReport
@@ -270,7 +270,7 @@ class _Trainer:
             best_halted=state.best_halted,
             perfect=state.perfect,
             examined=len(self.examinations),
-            failed_examinations=self._failures(),
+            failed=failures_text(self._failures()),
             skipped=int(np.sum(self.population.members.skipped)),
             seconds=round(state.seconds, 2),
             example_steps_per_s=round(rate, 1),
