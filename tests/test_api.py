@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
 import re
@@ -21,6 +22,7 @@ import pytest
 import nram
 from nram.limits import wrong_cells
 from nram.programs.ir import Operation, Output, Program, Register, Row
+from nram.programs.text import from_text
 from nram.training.run_folder import RunFolder
 from nram.training.settings import load_config
 
@@ -80,7 +82,13 @@ sys.exit('jax' in sys.modules)
 
 
 def test_every_name_is_there_listed_and_explained():
-    assert set(nram.__all__) <= set(dir(nram))
+    assert dir(nram) == sorted(nram.__all__)
+    tree = ast.parse(Path(nram.__file__).read_text())
+    (typed,) = (node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
+    imports = {
+        (node.module, name.name) for node in typed.body if isinstance(node, ast.ImportFrom) for name in node.names
+    }
+    assert imports == {(home, name) for name, home in nram._home_of.items()}  # what type checkers see
     for name in nram.__all__:
         value = getattr(nram, name)
         assert name == "__version__" or inspect.getdoc(value)
@@ -192,6 +200,9 @@ def test_a_run_is_trained_extracted_and_found_finished(tmp_path: Path):
     run = nram.train("access", tmp_path / "run", seed=3, settings=SMALL, device="cpu", on_report=reports.append)
     assert reports[-1].step == 20 and run.result["seed"] == 3 and run.perfect <= run.result["examined_members"]
     program = nram.extract(run)
+    loaded = nram.load_run(tmp_path / "run")
+    assert loaded == run and loaded.finished and loaded.program() == program and loaded.members == [0, 1]
+    assert loaded.settings["machine.registers"] == 1 and loaded.settings["seed"] == 3
     assert (program.task, program.origin) == ("access", "trained")
     assert dict(program.made)["command"].startswith("nram train access --seed 3 --set batch=4")
     assert nram.extract(tmp_path / "run", form="raw").rows >= program.rows
@@ -206,6 +217,31 @@ def test_a_run_is_trained_extracted_and_found_finished(tmp_path: Path):
         nram.train("copy", tmp_path / "run", resume=True)
     with pytest.raises(nram.UsageError, match="holds a run already"):
         nram.train("access", tmp_path / "run", seed=3, settings=SMALL)
+
+
+def test_metrics_are_columns_of_equal_length(tmp_path: Path):
+    folder = RunFolder.create(tmp_path / "run", load_config("access", seed=0), [], "a device")
+    row = {"stage": 0, "step": 20, "max_complexity": 2, "seconds": 1.5, "median_error": 0.5, "best_error": 0.25}
+    folder.append_metrics({**row, "levels": {"1": 4}, "loss": None})
+    folder.append_metrics({**row, "levels": {"1": 3, "2": 1}, "loss": 0.125, "step": 40})
+    run = nram.load_run(folder.path)
+    assert not run.finished and run.perfect == 0 and "not finished" in repr(run)
+    metrics = run.metrics()
+    assert {name: column.tolist() for name, column in metrics.items() if name not in row} == {
+        "loss": [pytest.approx(float("nan"), nan_ok=True), 0.125],
+        "levels.1": [4, 3],
+        "levels.2": [0, 1],
+    }
+    assert metrics["step"].tolist() == [20, 40] and metrics["step"].dtype == np.int64
+    assert RunFolder.create(tmp_path / "new", load_config("access", seed=0), [], "a device").path.is_dir()
+    assert nram.load_run(tmp_path / "new").metrics() == {}
+
+
+def test_a_run_of_another_folder_is_refused(tmp_path: Path):
+    with pytest.raises(nram.UsageError, match=r"is not a run: it has no run.json; nram.train\('TASK', out="):
+        nram.load_run(tmp_path)
+    with pytest.raises(nram.UsageError, match="count is 0"):
+        nram.evaluate(tmp_path, count=0)
 
 
 def test_going_on_elsewhere_warns_and_nothing_changes_the_default_device_of_jax(tmp_path: Path):
@@ -251,6 +287,26 @@ def words_of(picture: str | None) -> list[str]:
 def test_a_program_shows_its_circuits(found):
     words = words_of(found._repr_svg_())
     assert "READ" in words and "WRITE" in words and "access" in words
+
+
+def test_a_program_is_drawn_for_a_notebook_and_into_files(found, tmp_path: Path):
+    drawing = found.draw(tmp_path / "access.svg")
+    assert (tmp_path / "access.svg").read_text() == str(drawing) == drawing._repr_svg_() == found._repr_svg_()
+    assert "READ" in words_of(str(found.draw(row=(0, 0)))) and len(str(found.draw(row=(0, 0)))) < len(str(drawing))
+    with pytest.raises(nram.UsageError, match="unknown suffix"):
+        found.draw(tmp_path / "access.xyz")
+
+
+def test_a_program_is_simplified_as_the_command_does():
+    wasteful = from_text(
+        "nram program 1\nregisters: r\n\nalways:\n    a = INC(r)\n    b = INC(r)\n    WRITE(a, b)\n    halt"
+    )
+    shorter = wasteful.simplify()
+    assert shorter.operations < wasteful.operations and dict(shorter.made)["simplified"].endswith("on every memory")
+    copy = nram.load_program("copy@trained")
+    assert copy.simplify("copy").rows <= copy.rows
+    with pytest.raises(nram.UsageError, match="'keep_registers' and 'task' exclude each other"):
+        copy.simplify("copy", keep_registers=True)
 
 
 def test_a_program_too_large_for_a_picture_shows_none():
@@ -304,7 +360,12 @@ def test_no_name_breaks_a_picture(found):
 
 def test_a_program_is_written_for_c(found, tmp_path: Path):
     files = nram.compile_program(found, tmp_path / "access.c", name="read_at")
-    assert files.form == "c" and "read_at(" in files.out.read_text() and files.header.is_file()
+    assert (
+        files.form == "c"
+        and "read_at(" in files.out.read_text()
+        and files.header is not None
+        and files.header.is_file()
+    )
 
 
 def test_an_instance_is_run_to_its_limit():

@@ -37,12 +37,12 @@ LAYERS = {
     # Left of the program: JAX and distributions.
     "machine": "errors kinds module_tables modules",
     "machine.kernels": "errors algebra kinds runtime llvm modules machine",
-    "training": "errors extras limits kinds messages files records runtime modules tasks extensions machine "
+    "training": "display errors extras limits kinds messages files records runtime modules tasks extensions machine "
     "machine.kernels",
     "training.display": "messages training",
     # Right of it: integers. Nothing here knows a network.
     "programs": "display errors limits messages files records runtime modules tasks extensions",
-    "programs.simplify": "errors modules tasks programs",
+    "programs.simplify": "errors modules tasks extensions programs",
     "programs.python_source": "errors modules tasks extensions programs programs.simplify",
     "programs.native": "errors files llvm modules programs programs.python_source",
     "pictures": "display errors extras limits files modules tasks programs",
@@ -64,8 +64,8 @@ LAYERS = {
     "soft_machine": "errors kinds modules tasks extensions machine training programs programs.extract api",
     "__init__": "errors extras deprecated",
     "own_modules": "deprecated",
-    "cli": "errors extras limits kinds messages process files runtime module_tables modules tasks extensions machine "
-    "training training.display programs programs.native programs.simplify pictures programs.verify search "
+    "cli": "display errors extras limits kinds messages process files runtime module_tables modules tasks extensions "
+    "machine training training.display programs programs.native programs.simplify pictures programs.verify search "
     "programs.extract pictures.soft_traces learning reproduction bench __init__",
     "__main__": "process cli",
 }
@@ -74,6 +74,7 @@ LAYERS = {
 LATE = {
     "JAX: help, refusals and all that runs no network do not wait for it": """
         api -> programs.extract.from_run
+        api -> training.report
         cli.bench.scaling -> bench.scaling
         cli.bench.step -> bench.step
         cli.eval -> training.report
@@ -88,6 +89,7 @@ LATE = {
         training.run_folder -> training.member
     """,
     "matplotlib": """
+        training.evaluated -> pictures.curves
         cli.eval -> pictures.curves
         cli.trace -> pictures.heatmaps
         cli.trace -> pictures.soft_pictures
@@ -118,6 +120,7 @@ LATE = {
         programs.ir -> programs.check
         programs.ir -> programs.execute
         programs.ir -> programs.files
+        programs.ir -> programs.simplify.specialise
         programs.ir -> programs.text
     """,
 }

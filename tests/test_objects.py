@@ -18,10 +18,23 @@ import pytest
 import nram
 from nram.display import Displayed
 from nram.programs.ir import Operation, Output, Program, Register, Row
+from nram.training.evaluated import Evaluation
 
 EXAMPLES = Path(nram.__file__).parent / "examples"
 DOUBLED = [([x, *[0] * room], [2 * x, *[0] * room]) for room in range(4, 10) for x in range(1, room // 2 + 1)]
-KINDS = ["Instance", "Learned", "Module", "Outcome", "Program", "Report", "Result", "Run", "Task", "Trace"]
+SCORE = {"error": 0.25, "exact": 0.5}
+EVALUATED = {
+    "run": "runs/access-0",
+    "member": 0,
+    "task": "access",
+    "instances": 100,
+    "far": 50,
+    "perfect": {"soft": True, "hard": False, "far": False},
+    "perfection": [{"mode": "hard", "max_complexity": 3, "limit": "T", **SCORE}],
+    "curve": [{"max_complexity": 10, "soft": SCORE, "hard": SCORE}],
+}
+KINDS = ["Drawing", "Evaluation", "Instance", "Learned", "Module", "Outcome", "Program", "Report"]
+KINDS += ["Result", "Run", "Task", "Trace"]
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +54,8 @@ def objects(tmp_path_factory) -> dict[str, Displayed]:
         nram.find_program("access", budget=120, workers=1),
         nram.get_module("ADD"),
         learned,
+        program.draw(),
+        Evaluation(EVALUATED),
         nram.Run(Path("runs/access-0"), {"task": "access", "seed": 0, "perfect_members": 2, "examined_members": 4}),
     ]
     return {type(one).__name__: one for one in made}

@@ -18,67 +18,57 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from nram.deprecated import renamed
-from nram.errors import NramError, UsageError
+from nram.errors import NramError as NramError
+from nram.errors import UsageError as UsageError
 from nram.extras import missing_for
 
-if TYPE_CHECKING:
-    from nram.api import Run, compile_program, extract, find_program, learn, trace, train
-    from nram.extensions import get_module, get_task, module_names, register_module, register_task, task_names
-    from nram.limits import StepLimit
-    from nram.modules import Module
-    from nram.programs.ir import Program
-    from nram.programs.library import load_program
-    from nram.programs.verify import verify
-    from nram.soft_machine import SoftMachine, load_machine, stack_instances
-    from nram.tasks.base import Instance, SymbolicCase, Task
+if TYPE_CHECKING:  # for type checkers and editors, to which `as` means that a name is public; see _HOMES
+    from nram.api import Run as Run
+    from nram.api import compile_program as compile_program
+    from nram.api import evaluate as evaluate
+    from nram.api import extract as extract
+    from nram.api import find_program as find_program
+    from nram.api import learn as learn
+    from nram.api import load_run as load_run
+    from nram.api import trace as trace
+    from nram.api import train as train
+    from nram.extensions import get_module as get_module
+    from nram.extensions import get_task as get_task
+    from nram.extensions import module_names as module_names
+    from nram.extensions import register_module as register_module
+    from nram.extensions import register_task as register_task
+    from nram.extensions import task_names as task_names
+    from nram.limits import StepLimit as StepLimit
+    from nram.modules import Module as Module
+    from nram.programs.ir import Program as Program
+    from nram.programs.library import load_program as load_program
+    from nram.programs.verify import verify as verify
+    from nram.soft_machine import SoftMachine as SoftMachine
+    from nram.soft_machine import load_machine as load_machine
+    from nram.soft_machine import stack_instances as stack_instances
+    from nram.tasks.base import Instance as Instance
+    from nram.tasks.base import SymbolicCase as SymbolicCase
+    from nram.tasks.base import Task as Task
 
 if sys.platform == "win32":
     raise ImportError("nram needs Linux or macOS: on Windows, install and run it in WSL")
 
 __version__ = "0.2.0"
 
-__all__ = [
-    "Instance",
-    "Module",
-    "NramError",
-    "Program",
-    "Run",
-    "SoftMachine",
-    "StepLimit",
-    "SymbolicCase",
-    "Task",
-    "UsageError",
-    "__version__",
-    "compile_program",
-    "extract",
-    "find_program",
-    "get_module",
-    "get_task",
-    "learn",
-    "load_machine",
-    "load_program",
-    "module_names",
-    "register_module",
-    "register_task",
-    "stack_instances",
-    "task_names",
-    "trace",
-    "train",
-    "verify",
-]
-
 _HOMES = {
-    "nram.api": ("Run", "compile_program", "extract", "find_program", "learn", "trace", "train"),
-    "nram.modules": ("Module",),
-    "nram.extensions": ("get_module", "get_task", "module_names", "register_module", "register_task", "task_names"),
-    "nram.programs.ir": ("Program",),
-    "nram.programs.library": ("load_program",),
-    "nram.programs.verify": ("verify",),
-    "nram.limits": ("StepLimit",),
-    "nram.soft_machine": ("SoftMachine", "load_machine", "stack_instances"),
-    "nram.tasks.base": ("Instance", "SymbolicCase", "Task"),
+    "nram.api": "Run compile_program evaluate extract find_program learn load_run trace train",
+    "nram.modules": "Module",
+    "nram.extensions": "get_module get_task module_names register_module register_task task_names",
+    "nram.programs.ir": "Program",
+    "nram.programs.library": "load_program",
+    "nram.programs.verify": "verify",
+    "nram.limits": "StepLimit",
+    "nram.soft_machine": "SoftMachine load_machine stack_instances",
+    "nram.tasks.base": "Instance SymbolicCase Task",
 }
-_home_of = {name: home for home, names in _HOMES.items() for name in names}
+_home_of = {name: home for home, names in _HOMES.items() for name in names.split()}
+
+__all__ = sorted(["NramError", "UsageError", "__version__", *_home_of])  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:
@@ -97,4 +87,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return __all__

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+
 from nram.display import Displayed, counted, heading, table
 from nram.errors import UsageError
 from nram.extensions import known_task
@@ -25,15 +27,17 @@ from nram.learning.job import Method as LearningMethod
 from nram.modules import Module
 from nram.pictures.trace_records import Trace, record_trace
 from nram.programs.ir import Program
-from nram.runtime import DeviceName
+from nram.runtime import DeviceName, on_devices
 from nram.search.job import SearchJob, Space
 from nram.search.state import Outcome
 from nram.tasks.base import Instance, Task
 from nram.tasks.example_files import MOST_BYTES, Reading, read_examples
 from nram.training.callbacks import Report as TrainingReport
 from nram.training.callbacks import TrainingCallbacks
+from nram.training.evaluated import CURVE, Evaluation
 from nram.training.job import TrainingJob
 from nram.training.run_folder import RunFolder
+from nram.training.settings import flat_settings
 
 if TYPE_CHECKING:
     from nram.programs.extract.from_run import Form as ExtractedForm
@@ -211,6 +215,36 @@ class Run(Displayed):
             return "not finished"
         return f"{self.perfect} of {counted(self.result['examined_members'], 'examined member')} perfect"
 
+    @property
+    def members(self) -> list[int]:
+        """The ranks of the members that were kept; 0 is the best."""
+        return self._folder.members()
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings of the run by their names in `nram train --set`."""
+        return flat_settings(self._folder.config)
+
+    def metrics(self) -> dict[str, np.ndarray]:
+        """The reports of the training as columns of equal length: step, best_error, seconds and the like.
+
+        `levels.3` counts the members on level 3 of the curriculum. A figure that is missing is NaN.
+        `pandas.DataFrame(run.metrics())` is the same as a table.
+        """
+        return _columns([_flat(row) for row in self._folder.read_metrics()])
+
+    def program(self, member: int = 0, form: ExtractedForm = "task") -> Program:
+        """The program of a member, as `nram.extract` makes it."""
+        return extract(self, member, form)
+
+    def evaluate(self, member: int = 0, *, count: int = 1000, seed: int = 0, device: DeviceName = "auto") -> Evaluation:
+        """How good a member is on unseen instances, as `nram.evaluate` measures it."""
+        return evaluate(self, member, count=count, seed=seed, device=device)
+
+    @property
+    def _folder(self) -> RunFolder:
+        return RunFolder.open(self.path, self.trust)
+
     def _brief(self) -> str:
         return f"{self.path}: {self._verdict}"
 
@@ -247,7 +281,7 @@ def train(
         resume=resume,
         trust=trust,
     )
-    return Run(job.folder.path, job.run(device, _ApiCallbacks(on_report)))
+    return Run(job.folder.path, job.run(device, _ApiCallbacks(on_report)), trust)
 
 
 @dataclass
@@ -292,12 +326,67 @@ def extract(run: Run | PathLike, member: int = 0, form: ExtractedForm = "task", 
     A run may name the Python files of a user-defined task and modules. They are executed if this process has loaded
     them already (`nram.get_task(file)`, `nram.get_module(file)`), or with `trust`; otherwise the run is refused.
     """
-    folder = RunFolder.open(run.path if isinstance(run, Run) else Path(run), trust)
+    folder = _opened(run, trust)
     folder.member_file(member)  # a refusal does not wait for JAX
     require("train", "extraction")
     from nram.programs.extract.from_run import extract_run
 
     return extract_run(folder, member, form).program
+
+
+def load_run(path: PathLike, trust: bool = False) -> Run:
+    """The training run in a folder, finished or not.
+
+    A run may name the Python files of a user-defined task and modules. They are executed if this process has loaded
+    them already (`nram.get_task(file)`, `nram.get_module(file)`), or with `trust`.
+    """
+    folder = RunFolder.open(Path(path), trust)
+    _ = folder.config  # what cannot be used is refused now, not later
+    return Run(folder.path, folder.result or {}, trust)
+
+
+def evaluate(
+    run: Run | PathLike,
+    member: int = 0,
+    *,
+    count: int = 1000,
+    seed: int = 0,
+    device: DeviceName = "auto",
+    trust: bool = False,
+) -> Evaluation:
+    """Measure how well a trained member of a run does on unseen instances, as `nram eval` does. Writes nothing.
+
+    The member is run as the continuous machine (soft) and as a discrete program (hard): at the trained complexity under
+    three step limits, and on a curve up to n = 50. `count` is the number of instances for each figure.
+    """
+    if count < 1:
+        raise UsageError(f"count is {count}: give 1 or more")
+    folder = _opened(run, trust)
+    folder.member_file(member)
+    require("train", "evaluating")
+    with on_devices(device):
+        controller, _ = folder.load_member(member)
+        from nram.training.report import evaluation_report
+
+        found = evaluation_report(folder.config, controller, count=count, seed=seed, curve=CURVE)
+    return Evaluation({"run": str(folder.path), "member": member, **found}, folder.read_metrics())
+
+
+def _opened(run: Run | PathLike, trust: bool) -> RunFolder:
+    return RunFolder.open(run.path, run.trust or trust) if isinstance(run, Run) else RunFolder.open(Path(run), trust)
+
+
+def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A line of the metrics without a mapping in it."""
+    levels = {f"levels.{level}": count for level, count in row.get("levels", {}).items()}
+    return {**{key: value for key, value in row.items() if key != "levels"}, **levels}
+
+
+def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, np.ndarray]:
+    names = dict.fromkeys(name for row in rows for name in row)
+    missing = {name: 0 if name.startswith("levels.") else np.nan for name in names}
+    values = {name: [row.get(name) for row in rows] for name in names}
+    return {name: np.array([missing[name] if v is None else v for v in column]) for name, column in values.items()}
 
 
 # ---- what one does with a program

@@ -6,6 +6,7 @@ The HTML has no colours of its own, so it fits light and dark notebooks.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from typing import Any, Self
 
@@ -60,6 +61,25 @@ def cells_in_words(memory: Sequence[int], most: int = 12) -> str:
     return words if len(memory) <= most else f"{words} ..."
 
 
+def text_table(rows: list[list[str]]) -> str:
+    """Rows of words in columns. The first row is the heading; columns of numbers are aligned to the right."""
+    columns = [*zip(*rows, strict=True)]
+    widths = [max(map(len, column)) for column in columns]
+    numeric = [all(map(_is_number, column[1:])) for column in columns]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.rjust(width) if right else cell.ljust(width)
+            for cell, width, right in zip(row, widths, numeric, strict=True)
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def _is_number(text: str) -> bool:
+    return text.replace(".", "").replace("%", "").replace("-", "").strip().isdigit()
+
+
 # ---- notebooks
 
 
@@ -91,6 +111,26 @@ def memory_table(memories: Mapping[str, Sequence[int]], marked: Collection[int] 
         for name, memory in memories.items()
     ]
     return table(rows, ["address", *addresses, *more])
+
+
+@dataclass(frozen=True, repr=False)
+class Drawing(Displayed):
+    """A picture. It is shown in a notebook; its text is SVG."""
+
+    name: str
+    svg: str
+
+    def _brief(self) -> str:
+        return f"of {self.name}: SVG, {len(self.svg):,} characters"
+
+    def __str__(self) -> str:
+        return self.svg
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(repr(self))
 
 
 class Markup(str):

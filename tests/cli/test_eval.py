@@ -1,9 +1,13 @@
 """`nram eval`: the judgement of a trained member."""
 
 import json
+import pickle
 import shutil
 
 import pytest
+
+from nram.api import evaluate, load_run
+from nram.display import shortened
 
 CURVE = [3, 10, 20, 30, 40, 50]
 
@@ -66,6 +70,18 @@ def test_figures_that_cannot_be_saved_are_shown_and_saved_elsewhere(judged, nram
     figures = json.loads(elsewhere.read_text())
     assert figures["curve"] == judged.value["curve"]
     assert json.loads(outcome.err.partition(f"it was saved as {elsewhere} instead:\n\n")[2]) == figures
+
+
+def test_python_evaluates_as_the_command_does(judged, run, tmp_path):
+    loaded = load_run(run)
+    evaluation = loaded.evaluate(count=8, device="cpu")
+    assert {**evaluation.report, "plot": judged.value["plot"]} == judged.value
+    assert evaluation.perfect and evaluation == evaluate(run, count=8, device="cpu")
+    assert "hard at n = 50: yes" in str(evaluation) and "hard at n = 50: yes" in evaluation._repr_html_()
+    assert repr(evaluation) == shortened(f"<Evaluation of access, member 0 of {run}: perfect>", 120)
+    evaluation.draw(tmp_path / "curve.svg")
+    assert (tmp_path / "curve.svg").read_text().startswith("<?xml")
+    assert pickle.loads(pickle.dumps(evaluation)) == evaluation
 
 
 def test_progress_goes_to_standard_error_as_lines(judged):

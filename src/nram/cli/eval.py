@@ -7,7 +7,7 @@ from typing import Any
 
 from nram.cli.arguments import add_device, add_theme, jax_seed, positive
 from nram.cli.doctor import FIRST_CURES, print_advice
-from nram.cli.output import ProgressLine, note, print_json, table
+from nram.cli.output import ProgressLine, note, print_json
 from nram.cli.run_argument import add_run, file_options, open_run
 from nram.errors import UsageError
 from nram.extensions import known_task
@@ -17,8 +17,7 @@ from nram.messages import command
 from nram.runtime import prepare_devices
 from nram.tasks.base import Task
 from nram.training.diagnosis import diagnose
-
-CURVE = (10, 20, 30, 40, 50)
+from nram.training.evaluated import CURVE, Evaluation
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -81,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json({**found, "plot": plot and str(plot)})
     else:
-        _print_report(found)
+        print(Evaluation(found))
         if plot is not None:
             print(f"\ncurve: {plot}")
         if not all(found["perfect"].values()):
@@ -99,26 +98,6 @@ def _can_save(figures: Path) -> bool:
     except UsageError:
         note(f"nram eval: {figures} cannot be written; the figures are only printed")
         return False
-
-
-def _print_report(report: dict[str, Any]) -> None:
-    print(
-        f"{report['task']}, member {report['member']} of {report['run']}, {report['instances']} unseen instances each\n"
-    )
-    rows = [["", "n", "step limit", "error", "exact"]]
-    for row in report["perfection"]:
-        rows.append([row["mode"], f"<= {row['max_complexity']}", row["limit"], *_figures(row)])
-    print(table(rows))
-    soft, hard, far = ("yes" if report["perfect"][part] else "no" for part in ("soft", "hard", "far"))
-    print(f"\nperfect at the trained complexity: soft {soft}, hard {hard}; hard at n = {report['far']}: {far}\n")
-    rows = [["n up to", "soft error", "soft exact", "hard error", "hard exact"]]
-    for point in report["curve"]:
-        rows.append([str(point["max_complexity"]), *_figures(point["soft"]), *_figures(point["hard"])])
-    print(table(rows))
-
-
-def _figures(score: dict[str, float]) -> list[str]:
-    return [f"{score['error']:.4f}", f"{score['exact']:.2%}"]
 
 
 def _show_solved(arguments: argparse.Namespace, task: Task, solved: dict[str, Any]) -> int:

@@ -8,7 +8,10 @@ import sys
 import time
 from typing import Any, Self
 
+from nram.display import text_table as table
 from nram.messages import visible
+
+__all__ = ["PLAIN_SECONDS", "ProgressLine", "note", "print_json", "table", "terminal_width"]
 
 PLAIN_SECONDS = 5  # between two lines of progress in a pipe
 
@@ -20,28 +23,9 @@ def print_json(value: Any) -> None:
         sys.stdout.write(text[start : start + (1 << 16)])
 
 
-def table(rows: list[list[str]]) -> str:
-    """Rows of words in columns. The first row is the heading; columns of numbers are aligned to the right."""
-    columns = [*zip(*rows, strict=True)]
-    widths = [max(map(len, column)) for column in columns]
-    numeric = [all(map(_is_number, column[1:])) for column in columns]
-    lines = []
-    for row in rows:
-        cells = [
-            cell.rjust(width) if right else cell.ljust(width)
-            for cell, width, right in zip(row, widths, numeric, strict=True)
-        ]
-        lines.append("  ".join(cells).rstrip())
-    return "\n".join(lines)
-
-
 def terminal_width() -> int:
     """The width of the terminal, at least 60; 120 without a terminal."""
     return max(60, shutil.get_terminal_size((120, 40)).columns)
-
-
-def _is_number(text: str) -> bool:
-    return text.replace(".", "").replace("%", "").replace("-", "").strip().isdigit()
 
 
 def note(text: str) -> None:

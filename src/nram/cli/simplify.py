@@ -1,17 +1,14 @@
 """`nram simplify`: make a program shorter."""
 
 import argparse
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 from nram.cli.output import note, print_json
 from nram.cli.program_argument import add_modules, add_program, program_of
-from nram.errors import UsageError
-from nram.extensions import get_task
 from nram.files import check_destination
 from nram.programs.files import save_found, to_json
-from nram.programs.simplify import simplify, size_of
-from nram.programs.simplify.specialise import specialise
+from nram.programs.simplify import size_of
 from nram.programs.text import table_to_text
 
 
@@ -28,18 +25,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    if arguments.task and arguments.keep_registers:
-        raise UsageError("--keep-registers and --task exclude each other: leave one of them out")
     before = program_of(arguments)
     if arguments.out:
         check_destination(arguments.out)
-    if arguments.task:
-        after = specialise(before, get_task(arguments.task))
-    else:
-        after = simplify(before, keep_registers=arguments.keep_registers)
-    scope = f"for the inputs of {arguments.task}" if arguments.task else "with the same meaning on every memory"
-    kept = tuple(pair for pair in after.made if pair[0] != "simplified")
-    after = replace(after, made=(*kept, ("simplified", f"from {size_of(before)}, {scope}")))
+    after = before.simplify(arguments.task, keep_registers=arguments.keep_registers)
     if arguments.out:
         save_found(after, arguments.out)
     if arguments.json:

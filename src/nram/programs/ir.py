@@ -11,26 +11,27 @@ draws or compiles one does not check it again.
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, get_args, overload
 
-from nram.display import Fixed, counted, shortened
+from nram.display import Drawing, Fixed, counted, shortened
 from nram.errors import NramError, UsageError
 from nram.extensions import digest_of
 from nram.limits import StepLimit
 from nram.messages import visible
 from nram.modules import MODULE_NAMES, MODULES, Builder, Module
-from nram.tasks.base import Instance
+from nram.tasks.base import Instance, Task
 from nram.tasks.layout import Layout
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import numpy as np
 
+    from nram.pictures.shapes import Theme
     from nram.programs.execute import Result
 
 CONSTANTS: dict[str, int] = {"ZERO": 0, "ONE": 1, "TWO": 2}
@@ -270,6 +271,36 @@ class Program(Fixed):
             raise NramError(f"the program {self.name} did not halt within {ending.steps} steps")
         results = self.layout.results(memory, ending.memory)
         return results if len(results) > 1 else next(iter(results.values()))
+
+    def simplify(self, task: Task | str | os.PathLike[str] | None = None, *, keep_registers: bool = False) -> Program:
+        """A shorter program with the same meaning on every memory, as `nram simplify` makes it.
+
+        With `task` (an object, a name or a file) it may also drop the rows that no input of this task leads to. The
+        result is then the same for these inputs alone. `keep_registers` keeps the final values of the registers too.
+        """
+        from nram.programs.simplify.specialise import simplified
+
+        return simplified(self, task, keep_registers)
+
+    def draw(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        row: tuple[int, int] | None = None,
+        columns: int | None = None,
+        theme: Theme = "auto",
+    ) -> Drawing:
+        """Draw the circuits, or those of one row (its state and its number, both from 0), as `nram draw` does.
+
+        The drawing is shown in a notebook. With `path` it is also written to a file, .svg, .png, .pdf or .dot. A long
+        program is drawn in several columns. With the theme 'auto' an SVG follows the light or dark page around it.
+        """
+        from nram.pictures.circuits import draw_program, drawn_program
+
+        if path is not None:
+            draw_program(self, os.fspath(path), row=row, columns=columns, theme=theme)
+        svg = drawn_program(self, Path("program.svg"), row, columns, theme).decode()
+        return Drawing(self.name, svg)
 
     def __str__(self) -> str:
         from nram.programs.text import to_text

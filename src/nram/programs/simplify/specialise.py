@@ -7,13 +7,16 @@ were not used to choose the rows, but not proven: run 'nram verify' on the resul
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from nram.errors import NramError
+from nram.errors import NramError, UsageError
+from nram.extensions import get_task
 from nram.programs.execute import execute
 from nram.programs.interpret import Machine
 from nram.programs.ir import Program
-from nram.programs.simplify import simplify
+from nram.programs.simplify import simplify, size_of
 from nram.programs.simplify.table import Situation
 from nram.tasks.base import Instance, Task
 
@@ -68,3 +71,16 @@ def _differing(one: Program, other: Program, instances: Sequence[Instance], limi
     results = (execute(program, [instance.input for instance in instances], limit) for program in (one, other))
     first, second = (zip(result.memory, result.steps, result.halted, strict=True) for result in results)
     return [instance for instance, a, b in zip(instances, first, second, strict=True) if a != b]
+
+
+def simplified(program: Program, task: Task | str | os.PathLike[str] | None, keep_registers: bool) -> Program:
+    """The work of `Program.simplify`. The card says what was done."""
+    if task is not None and keep_registers:
+        raise UsageError("--keep-registers and --task exclude each other: leave one of them out")
+    if task is None:
+        after, scope = simplify(program, keep_registers=keep_registers), "with the same meaning on every memory"
+    else:
+        known = task if isinstance(task, Task) else get_task(task)
+        after, scope = specialise(program, known), f"for the inputs of {known.name}"
+    kept = tuple(pair for pair in after.made if pair[0] != "simplified")
+    return replace(after, made=(*kept, ("simplified", f"from {size_of(program)}, {scope}")))
