@@ -62,7 +62,7 @@ CASES = {
     "zoo": (0, "merge"),
     "new task": (0, "my_task.py"),
     "completion bash": (0, "complete -F _nram nram"),
-    "examples copy": (0, "examples/files/sum.jsonl"),
+    "examples copy": (0, "Next: nram learn examples/files/sum.jsonl"),
     "reproduce access --out paper": (1, TRAIN),
     "bench step": (1, TRAIN),
     "bench scaling": (1, TRAIN),

@@ -16,21 +16,20 @@ from nram.cli.output import print_json
 from nram.extensions import module_names, task_names
 from nram.programs.library import zoo_entries
 
-INSTALL = {
-    "bash": "nram completion bash > ~/.local/share/bash-completion/completions/nram",
-    "zsh": "nram completion zsh > ~/.zfunc/_nram    (a folder of your fpath)",
-    "fish": "nram completion fish > ~/.config/fish/completions/nram.fish",
-}
+SHELLS = ("bash", "zsh", "fish")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Print a script with which your shell completes the verbs and options of nram, the names of tasks, modules, "
-        "programs and examples, and files. Write it to where the shell looks for such scripts, and open a new shell."
+        "programs and examples, and files."
     )
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = "\n".join(["such as:", *(f"  {line}" for line in INSTALL.values())])
-    parser.add_argument("shell", choices=list(INSTALL), help="the shell that the script is for")
+    parser.epilog = (
+        "bash: 'nram completion bash > ~/.nram-completion', and a line '. ~/.nram-completion' in ~/.bashrc. zsh: the "
+        "same with zsh, and the line in ~/.zshrc after compinit. fish: 'nram completion fish > "
+        "~/.config/fish/completions/nram.fish'. New shells know it."
+    )
+    parser.add_argument("shell", choices=SHELLS, help="the shell that the script is for")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 from nram.cli.output import print_json, table
 from nram.errors import UsageError
 from nram.files import make_folder, read_bounded, write_atomically
+from nram.messages import command
 
 FOLDER = files("nram").joinpath("examples")
 MOST_BYTES = 1 << 24  # of a file that stands where an example would be copied to
@@ -41,14 +42,17 @@ def run(arguments: argparse.Namespace) -> int:
         copied = _copy(_chosen(examples, arguments.names), arguments.out)
         if arguments.json:
             print_json({"files": [str(file) for file in copied]})
-        else:
+        elif len(copied) < len(examples):
             print("\n".join(map(str, copied)))
+        else:
+            first = command("learn", arguments.out / next(iter(examples)))
+            print(f"{len(copied)} files in {arguments.out}\nNext: {first}")
         return 0
     if arguments.json:
         print_json([{"name": name, "what": what} for name, what in examples.items()])
         return 0
     print(table([["example", "what it is"], *map(list, examples.items())]))
-    print("\n'nram examples copy' copies them into the folder examples, 'nram examples copy NAME' one of them.")
+    print("\n'nram examples copy' copies them into the folder examples,\n'nram examples copy NAME' one of them.")
     return 0
 
 
