@@ -262,6 +262,15 @@ def test_going_on_elsewhere_warns_and_nothing_changes_the_default_device_of_jax(
         assert jax.numpy.zeros(1).devices() == {own}
 
 
+@pytest.mark.parametrize("progress", [True, False, "auto"])
+def test_progress_is_shown_if_asked_for_and_not_in_a_pipe(tmp_path: Path, capsys, progress):
+    folder = RunFolder.create(tmp_path / "run", load_config("access", seed=0), [], "a device")
+    scores = {"perfect_members": 1, "examined_members": 1, "best_validation_exact_hard": 1.0, "seconds": 1.0}
+    folder.write_result(scores)
+    nram.train("access", tmp_path / "run", seed=0, resume=True, progress=progress)
+    assert ("is finished already" in capsys.readouterr().err) == (progress is True)
+
+
 def test_a_setting_that_is_no_setting_is_refused_by_its_key(tmp_path: Path):
     with pytest.raises(nram.UsageError, match="the setting 'hidden' is <object"):
         nram.train("access", tmp_path / "run", settings={"hidden": object()})

@@ -59,8 +59,8 @@ LAYERS = {
     "programs.extract",
     "bench": "errors limits kinds files runtime tasks extensions machine.kernels training programs programs.native "
     "programs.simplify search",
-    "api": "display errors extras files runtime modules tasks extensions training programs programs.native "
-    "programs.simplify pictures search programs.extract learning",
+    "api": "display errors extras files runtime modules tasks extensions training training.display programs "
+    "programs.native programs.simplify pictures search programs.extract learning",
     "soft_machine": "errors kinds modules tasks extensions machine training programs programs.extract api",
     "__init__": "errors extras deprecated",
     "own_modules": "deprecated",
@@ -103,6 +103,9 @@ LATE = {
         programs.execute -> programs.native.jit
         search.job -> search.engine
         search.job -> search.shortening
+    """,
+    "rich: functions that show nothing do not wait for it": """
+        api -> training.display
     """,
     "z3": """
         programs.verify -> programs.verify.proving

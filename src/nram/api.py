@@ -1,6 +1,7 @@
 """The verbs of the command line as functions: search, learn, train, extract, trace, compile. `nram` exports them.
 
-Each is quiet and returns what it made. JAX is imported by `train` and `extract` alone, and by `learn` where it trains.
+Each returns what it made; only `train` shows progress. JAX is imported by `train`, `extract` and `evaluate` alone, and
+by `learn` where it trains.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -263,6 +264,7 @@ def train(
     device: DeviceName = "auto",
     resume: bool = False,
     trust: bool = False,
+    progress: bool | Literal["auto"] = "auto",
     on_report: Callable[[TrainingReport], None] = lambda report: None,
 ) -> Run:
     """Train a population of machines on a task, as `nram train` does; minutes on a CPU.
@@ -271,8 +273,11 @@ def train(
     `{"registers": 3, "machine.hidden": 32}`; `nram train TASK --set help` lists them. The run goes to `out`
     (default: `runs/TASK-SEED`). `resume` continues a run that exists, and warns if it was started on another device or
     with other versions; Python files of user-defined modules that only the run names are executed with `trust` alone.
-    `on_report` is called with the state of the run after every few steps.
+    `progress` shows how the run goes on standard error or below a notebook's cell; 'auto' does so in a notebook and on
+    a terminal. `on_report` is called with the state of the run after every few steps.
     """
+    from nram.training.display import training_display  # rich
+
     job = TrainingJob.for_task(
         _known_name(task),
         None if out is None else Path(out),
@@ -281,14 +286,24 @@ def train(
         resume=resume,
         trust=trust,
     )
-    return Run(job.folder.path, job.run(device, _ApiCallbacks(on_report)), trust)
+    return Run(
+        job.folder.path, job.run(device, _ApiCallbacks(training_display(progress, "nram.train"), on_report)), trust
+    )
 
 
 @dataclass
 class _ApiCallbacks(TrainingCallbacks):
+    """Passes everything on to a display, reports also to the caller. Warnings are Python's."""
+
+    display: TrainingCallbacks
     on_report: Callable[[TrainingReport], None]
 
+    def __post_init__(self) -> None:
+        self.started, self.activity, self.note = self.display.started, self.display.activity, self.display.note
+        self.ended = self.display.ended
+
     def report(self, report: TrainingReport) -> None:
+        self.display.report(report)
         self.on_report(report)
 
     def warning(self, text: str) -> None:
