@@ -152,6 +152,7 @@ def test_a_program_that_fits_by_a_trick_is_not_called_found(tmp_path: Path, caps
     assert main([*words, "--resume"]) == 1
     said = capsys.readouterr().out
     assert "NOT FOUND" in said and "They helped to choose" in said and "expected" in said
+    assert said.startswith("NOT FOUND") and said.index("What may help:") < said.index("The best so far")
     path.write_text(path.read_text() + "\n")
     assert main([*words, "--resume"]) == 2
     assert "other examples" in capsys.readouterr().err

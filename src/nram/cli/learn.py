@@ -104,7 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(to_text(learned))
         if learned.program is not None:
             out = job.folder
-            print(f"{out / 'program.json'} (also program.nram, program.svg and report.json)")
+            print(f"{out / 'program.json'} (also program.nram, program.svg, report.json and programs/)")
             if learned.found:
                 print(f"Try it: {command('run', out / 'program.json', **_trial(learned.parts.training[0]))}")
     return 0 if learned.found else 1

@@ -68,6 +68,8 @@ def learn_by_search(
         judgement = Judgement(training, score_of(program, parts.held_out))
         best = better(best, Candidate(program, judgement, ()))
         if judgement.exact:
+            if job.alternatives and not measured:
+                callbacks.note("a program is exact on every example: looking for others, to compare them")
             return []
         callbacks.refused(judgement)
         return None

@@ -200,11 +200,15 @@ def _inferred(instances: Sequence[Instance]) -> PlainCells | None:
             break
         rules[cell] = rule
         start = max(start, cell + 1)
+    always = {cell: memories[0][cell] for cell in rules if len({memory[cell] for memory in memories}) == 1}
     shortest = min(_run(memory, start) for memory in memories)
     for cell in range(start, start + shortest - 1):  # indices before the list: numbers apart from its values
         if not bound_of([(memory[cell], size_of(memory), len(memory)) for memory in memories]).by_size:
             break
         start = cell + 1
+    for cell, number in always.items():
+        if number != start:  # a number that might be another; one that is, is the address of the list
+            del rules[cell]
     zeros: dict[int, int] = {}
     for memory in memories:
         length = _run(memory, start)

@@ -47,7 +47,7 @@ LEAST_TRAINING = 30.0  # seconds: in less, stages are hardly compiled
 # In the folder:
 PROGRAM, TEXT, REPORT, SEARCH, TRAINING = "program.json", "program.nram", "report.json", "search.json", "training"
 PROGRAMS = "programs"  # a folder in it
-ALTERNATIVES = 5
+ALTERNATIVES = 4
 MOST_BYTES = 1 << 28  # of a report: the program and some examples, in a form that takes much room
 
 
@@ -329,6 +329,7 @@ class _Work:
             question_about(exact, self.comparison, self.skipped),
             tuple(self.skipped),
             tuple(review(self.facts)),
+            len(self.comparison.probes),
         )
 
 
@@ -356,6 +357,8 @@ class Learned(Displayed):
     """Inputs about which the user does not want to be asked."""
     leaves_open: tuple[str, ...]
     """What the examples leave open."""
+    probes: int
+    """Fresh inputs on which the programs were compared."""
 
     @property
     def found(self) -> bool:

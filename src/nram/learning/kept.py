@@ -14,7 +14,7 @@ from nram.learning.probes import Probe, make_long_probes, make_probes
 from nram.learning.review import Facts
 from nram.limits import StepLimit, example_limits
 from nram.programs.execute import execute
-from nram.programs.growth import DEGREES, Growth, growth_of
+from nram.programs.growth import DEGREES, UNCLEAR, Growth, growth_of
 from nram.programs.ir import Program
 from nram.programs.memory import default_max_steps
 from nram.tasks.example_files import default_steps
@@ -174,13 +174,15 @@ class Comparison:
             return None  # the file's own limits, which are not known at other sizes
         long = list(zip(self.long_probes, steps, strict=True))
         measured = [probe.size for probe, many in long if many is None or many > probe.steps]
-        if measured:
-            return min(measured)
-        if not long or growth is None or growth.letter != "n" or growth.kind in ("constant", "linear"):
-            return None
+        if not long or growth is None or growth.letter != "n" or growth.kind in ("constant", "linear", UNCLEAR):
+            return min(measured, default=None)
         largest = max(self.long_probes, key=lambda probe: probe.size)
         more = len(largest.input) - largest.size  # cells of larger memories, if their room stays the same
-        return growth.breaks(lambda n: self.limit(n, n + more))
+        if not measured:
+            return growth.breaks(lambda n: self.limit(n, n + more))
+        seen = max(example.size for example in self.facts.examples)
+        between = range(seen + 1, min(measured))
+        return next((n for n in between if growth(n) > self.limit(n, n + more)), min(measured))
 
 
 def _longest(probe: Probe) -> int:
@@ -212,20 +214,20 @@ def merged(kept: Sequence[Kept]) -> list[Kept]:
 def question_about(kept: Sequence[Kept], comparison: Comparison, skipped: Sequence[list[int]] = ()) -> Question | None:
     """The input on which programs disagree that is most like the examples, and of these the smallest.
 
-    One that does not halt has no answer. Skipped inputs, and those that are unlike the examples in all the same
-    respects, are not asked about again.
+    One that does not halt has no answer. Skipped inputs, and those that are unlike the examples in the same respects,
+    are not asked about again.
     """
     columns, probes = comparison.facts.columns, comparison.probes
     if columns is None or len(kept) < 2:
         return None
     known = {tuple(probe.input): probe.unlike for probe in probes}
-    unasked = {_kinds(known.get(tuple(memory), ())) for memory in skipped}
+    unasked = {kinds for memory in skipped if (kinds := _kinds(known.get(tuple(memory), ())))}
     for index, probe in enumerate(probes):
         groups: dict[str, list[int]] = {}
         for number, one in enumerate(kept, 1):
             if one.answers[index] is not None:
                 groups.setdefault(repr(one.answers[index]), []).append(number)
-        if len(groups) < 2 or probe.input in skipped or (probe.unlike and _kinds(probe.unlike) in unasked):
+        if len(groups) < 2 or probe.input in skipped or any(kinds <= _kinds(probe.unlike) for kinds in unasked):
             continue
         answers = []
         for numbers in groups.values():

@@ -71,6 +71,7 @@ def to_json(learned: Learned) -> dict[str, Any]:
             | {"program": program_to_json(one.program)}
             for number, one in enumerate(learned.kept, 1)
         ],
+        "fresh_inputs": learned.probes,
         "question": None if learned.question is None else learned.question.to_json(),
         "answers": len(learned.parts.answers),
         "skipped": list(learned.skipped),
@@ -196,7 +197,9 @@ def _left_open(learned: Learned) -> list[str]:
 def _others(learned: Learned) -> list[str]:
     """A table of the programs by fit and size."""
     if len(learned.kept) < 2:
-        return []
+        fitting = 0 if learned.search is None else len(learned.search.fitting)
+        agree = f"{fitting} programs that fit were found. They give the same answers on {learned.probes} fresh inputs."
+        return [agree] if fitting > 1 and learned.probes else []
     rows = [("", "rows + operations", "training", "held out", "steps", "too slow from", "halts")]
     for number, one in enumerate(learned.kept, 1):
         judgement, broken = one.candidate.judgement, one.speed.broken_from

@@ -124,9 +124,11 @@ def review(facts: Facts) -> list[str]:
     """What the examples leave open, each with what to add."""
     told = []
     if facts.low_values:
+        most = max(facts.memories)
+        larger = "larger values" if facts.named else f"values up to {most - 1}"
         told.append(
-            f"no value is above {facts.highest}, though the memories have up to {max(facts.memories)} cells: add "
-            f"examples with values up to {max(facts.memories) - 1}"
+            f"no value is above {facts.highest}, though the memories have up to {most} cells: add examples with "
+            f"{larger}"
         )
     if len(facts.memories) == 1:
         told.append(f"all memories have {min(facts.memories)} cells: add examples with more room")

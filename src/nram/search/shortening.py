@@ -18,7 +18,7 @@ from nram.search.structure import Structure
 from nram.tasks.base import Instance
 
 CHAINS = 6
-FURTHER_CHAINS = 2  # for programs after the first that fits
+FURTHER_CHAINS = 1  # for programs after the first that fits
 BUDGET = 150_000
 MOST_RUNS = 45_000_000  # of instances, by a chain
 HOT, COLD, LENGTH_COST = 0.03, 0.005, 0.02
