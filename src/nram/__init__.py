@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # for type checkers and editors, to which `as` means that a n
     from nram.api import find_program as find_program
     from nram.api import learn as learn
     from nram.api import load_run as load_run
+    from nram.api import test as test
     from nram.api import trace as trace
     from nram.api import train as train
     from nram.extensions import get_module as get_module
@@ -56,7 +57,7 @@ if sys.platform == "win32":
 __version__ = "0.2.0"
 
 _HOMES = {
-    "nram.api": "Run compile_program evaluate extract find_program learn load_run trace train",
+    "nram.api": "Run compile_program evaluate extract find_program learn load_run test trace train",
     "nram.modules": "Module",
     "nram.extensions": "get_module get_task module_names register_module register_task task_names",
     "nram.programs.ir": "Program",

@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -28,6 +29,8 @@ from nram.learning.job import Method as LearningMethod
 from nram.modules import Module
 from nram.pictures.trace_records import Trace, record_trace
 from nram.programs.ir import Program
+from nram.programs.library import load_program
+from nram.programs.testing import COUNT, Tested, run_test
 from nram.runtime import DeviceName, on_devices
 from nram.search.job import SearchJob, Space
 from nram.search.state import Outcome
@@ -134,10 +137,8 @@ def learn(
     else:
         folder = Path("learned", "examples") if out is None else Path(out)
         file = _written(examples, folder / "examples.jsonl")
-    addresses = cells if cells is None or isinstance(cells, str) else " ".join(map(str, cells))
-    results = (result,) if isinstance(result, str) else tuple(result)
     job = LearningJob(
-        read_examples(file, Reading(addresses, results, layout)),
+        read_examples(file, _reading(cells, result, layout)),
         folder,
         budget=budget,
         seed=seed,
@@ -148,6 +149,11 @@ def learn(
         ask=ask,
     )
     return job.run()
+
+
+def _reading(cells: str | Iterable[int] | None, result: str | Sequence[str], layout: str | None) -> Reading:
+    addresses = cells if cells is None or isinstance(cells, str) else " ".join(map(str, cells))
+    return Reading(addresses, (result,) if isinstance(result, str) else tuple(result), layout)
 
 
 def _written(examples: Iterable[Example], file: Path) -> Path:
@@ -405,6 +411,38 @@ def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, np.ndarray]:
 
 
 # ---- what one does with a program
+
+
+def test(
+    program: Program | PathLike,
+    source: PathLike | Task | Iterable[Example],
+    *,
+    count: int = COUNT,
+    complexity: int | None = None,
+    seed: int = 0,
+    cells: str | Iterable[int] | None = None,
+    result: str | Sequence[str] = (),
+    layout: str | None = None,
+) -> Tested:
+    """Test a program on examples that it was not made from, as `nram test` does.
+
+    `program` is a program, its name or its file. `source` is a task (an object, a name or a .py file), a file of
+    examples, or the examples themselves, as for `learn`, which also explains `cells`, `result` and `layout`. Of a
+    task, `count` instances are drawn, half with n = `complexity` and half with smaller n.
+
+    The result prints as a report. It has `right`, `wrong` and `score`, whose `smallest` is the smallest wrong example,
+    and `growth`, which says how the steps grow with the size. Right means under every step limit from T(n) up.
+    """
+    if not isinstance(program, Program):
+        program = load_program(program if isinstance(program, str) else Path(program))
+    if isinstance(source, str | os.PathLike):
+        source = os.fspath(source)
+    reading = _reading(cells, result, layout)
+    if isinstance(source, str | Task):
+        return run_test(program, source, count=count, complexity=complexity, seed=seed, reading=reading)
+    with TemporaryDirectory(prefix="nram-") as folder:
+        file = _written(source, Path(folder, "examples.jsonl"))
+        return run_test(program, str(file), complexity=complexity, reading=reading, called="the examples")
 
 
 def trace(

@@ -12,11 +12,11 @@ from nram.errors import UsageError, shown
 from nram.files import write_atomically
 from nram.learning.columns import Columns, LayoutColumns, Record
 from nram.learning.kept import Question
+from nram.programs.scores import MOST_SHOWN
 from nram.tasks.example_files import ExampleFile, read_examples
 
 ANSWERS = "answers.jsonl"  # in the folder
 SKIP, STOP = "skip", "stop"
-MOST_SHOWN = 40  # cells of a memory in words
 
 Ask = Callable[[Question], Any]
 """Gives the number of an answer from 1, the right memory, the right results by name, 'skip', or 'stop' or None."""

@@ -6,8 +6,8 @@ import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from nram.learning.asking import MOST_SHOWN, question_in_words
-from nram.learning.judgement import Judgement, Score, Wrong
+from nram.learning.asking import question_in_words
+from nram.learning.judgement import Judgement
 from nram.learning.parts import (
     FEW_OF_A_SIZE,
     Parts,
@@ -18,9 +18,9 @@ from nram.learning.parts import (
     sizes_in_words,
     span,
 )
-from nram.limits import wrong_cells
 from nram.messages import pasted
 from nram.programs.files import to_json as program_to_json
+from nram.programs.scores import Score
 from nram.programs.text import table_to_text
 from nram.tasks.example_files import ExampleFile
 
@@ -105,7 +105,7 @@ def to_text(learned: Learned) -> str:
         lines += [f"The best so far, {program.origin}:", *(["", table_to_text(program)] if short else [])]
         lines += _scores(learned, judgement)
         if (wrong := judgement.smallest) is not None:
-            lines += ["The smallest that is wrong:", *_wrong_in_words(wrong)]
+            lines += ["The smallest that is wrong:", *wrong.in_words()]
         lines.append(_shown(learned))
     return "\n".join(lines)
 
@@ -259,42 +259,8 @@ def _shown(learned: Learned) -> str:
     )
 
 
-def _wrong_in_words(wrong: Wrong) -> list[str]:
-    instance = wrong.example.instance
-    missed = wrong_cells(wrong.obtained, instance)
-    cells = ", ".join(f"cell {cell}: {wrong.obtained[cell]}, not {instance.output[cell]}" for cell in missed[:4])
-    ending = "" if wrong.halted else "  (it does not halt within its limit)"
-    if wrong.only_at_limit:
-        ending = "  (right when stopped at its limit, and spoiled later)"
-    return [
-        f"  {wrong.example.where}, size {wrong.example.size}: {cells}",
-        *_by_name(wrong),
-        f"  input    {memory_in_words(instance.input)}",
-        f"  expected {memory_in_words(instance.output)}",
-        f"  obtained {memory_in_words(wrong.obtained)}{ending}",
-    ]
-
-
-def _by_name(wrong: Wrong) -> list[str]:
-    """The inputs and results by name, if there are names."""
-    named = wrong.by_name()
-    lines = {"inputs": "given    ", "expected_results": "expected ", "obtained_results": "obtained "}
-    return [f"  {lines[key]}{values_in_words(values)}" for key, values in named.items()]
-
-
-def values_in_words(values: dict[str, Any]) -> str:
-    """Inputs or results by name: values = 3 1 2, x = 1."""
-    words = {name: memory_in_words(value) if isinstance(value, list) else value for name, value in values.items()}
-    return ", ".join(f"{name} = {text}" for name, text in words.items())
-
-
 def _notes(learned: Learned) -> list[str]:
     return [f"Note: {text}." for text in (*cautions(learned.parts), *learned.notes)]
-
-
-def memory_in_words(memory: list[int]) -> str:
-    words = " ".join(map(str, memory[:MOST_SHOWN]))
-    return words if len(memory) <= MOST_SHOWN else f"{words} ... ({len(memory)} cells)"
 
 
 # ---- what to do

@@ -1,0 +1,196 @@
+"""Testing a program against other examples: how many are right, the smallest that is wrong, and steps against size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from nram.display import Fixed, counted
+from nram.errors import UsageError
+from nram.extensions import get_task, is_task_file, task_names
+from nram.limits import StepLimit
+from nram.programs.growth import FASTER, Growth, growth_of
+from nram.programs.ir import Program
+from nram.programs.library import limit_for
+from nram.programs.scores import Score, own_limits, score_of
+from nram.tasks.base import Task
+from nram.tasks.example_files import Example, Reading, read_examples
+
+FAR = 50  # the largest n of a task, unless another is given
+COUNT = 1000  # instances of a task
+MOST_SIZES = 8  # in the table of steps
+
+
+@dataclass(frozen=True, repr=False)
+class Tested(Fixed):
+    """The result of a test. It prints as a report."""
+
+    program: Program
+    source: str
+    """What the program was tested on, in words."""
+    score: Score
+    notes: tuple[str, ...]
+    growth: Growth | None
+    """How the steps grow with the size; None if too few runs halted."""
+    breaks: int | None
+    """The first size beyond those tested at which the steps should exceed the limit; None if none is known."""
+
+    @property
+    def right(self) -> int:
+        return self.score.right
+
+    @property
+    def wrong(self) -> int:
+        return len(self.score.wrong)
+
+    @property
+    def most_steps(self) -> dict[int, int]:
+        """The most steps of a run that halted, for each size."""
+        most: dict[int, int] = {}
+        for size, steps in self.score.steps:
+            most[size] = max(steps, most.get(size, 0))
+        return dict(sorted(most.items()))
+
+    def to_json(self) -> dict[str, Any]:
+        score = self.score.to_json()
+        del score["exact"]
+        return {
+            "right": self.right,
+            "wrong": self.wrong,
+            "program": self.program.name,
+            "source": self.source,
+            **score,
+            "steps": [[size, steps] for size, steps in self.most_steps.items()],
+            "growth": self.growth and self.growth.to_json(),
+            "breaks_limit_from": self.breaks,
+            "notes": list(self.notes),
+        }
+
+    def _brief(self) -> str:
+        return f"{self.program.name}: {self.right} right, {self.wrong} wrong on {self.source}"
+
+    def __str__(self) -> str:
+        score = self.score
+        every = "when stopped at T(n)" if self.program.needs_limit else "under every step limit tested"
+        lines = [f"{self.program.name} on {self.source}", ""]
+        if score.exact:
+            lines.append(f"RIGHT on all {score.examples:,}, {every}.")
+        else:
+            lines.append(f"WRONG on {self.wrong:,} of {score.examples:,}, right on {self.right:,}.")
+        if score.smallest is not None:
+            lines += ["The smallest that is wrong:", *score.smallest.in_words()]
+        halted = "every one" if score.halted == score.examples else f"{score.halted:,} of {score.examples:,}"
+        lines.append(f"It halts by itself within the limit on {halted if score.halted else 'none'}.")
+        if score.stray:
+            lines.append(f"On {score.stray:,} it also changes cells that were not asked about, which is not wrong.")
+        return "\n".join([*lines, *self._steps(), *(f"Note: {text}." for text in self.notes)])
+
+    def _steps(self) -> list[str]:
+        most = self.most_steps
+        if not most:
+            return []
+        sizes = list(most)
+        step = max(1, -(-len(sizes) // MOST_SIZES))
+        chosen = sorted({*sizes[::step], sizes[-1]})
+        width = max(len(str(most[size])) for size in chosen)
+        width = max(width, len(str(chosen[-1])))
+        lines = [
+            "",
+            "n           " + "  ".join(f"{size:>{width}}" for size in chosen),
+            "most steps  " + "  ".join(f"{most[size]:>{width}}" for size in chosen),
+        ]
+        if self.growth is not None:
+            faster = f"Its steps grow {self.growth}".removesuffix(" steps")
+            words = faster if self.growth.kind == FASTER else f"It takes {self.growth}"
+            lines.append(f"{words}, measured up to n = {self.growth.largest}.")
+        if self.breaks is not None:
+            lines.append(f"From n = {self.breaks:,} on this is likely to exceed the step limit. Then it is wrong.")
+        return lines
+
+
+def run_test(
+    program: Program,
+    source: str | Task,
+    *,
+    count: int = COUNT,
+    complexity: int | None = None,
+    seed: int = 0,
+    reading: Reading | None = None,
+    called: str | None = None,
+) -> Tested:
+    """Test a program on a task (an object, a name or a .py file) or on a file of examples.
+
+    Of a task, `count` instances are drawn, half with n = `complexity` and half with smaller n. `reading` says how a
+    file is read, `called` what it is called in the report.
+    """
+    reading = reading or Reading()
+    if isinstance(source, Task):
+        task = source
+    else:
+        known = source in task_names() or is_task_file(source) or not Path(source).is_file()
+        task = get_task(source) if known else None
+    if task is None:
+        if complexity is not None:
+            raise UsageError("a complexity is for a task, and this is a file of examples: leave it out")
+        return _on_file(program, Path(source), reading, called or source)
+    if reading.words:
+        raise UsageError(f"{reading.words[0]} is for a file of examples: leave it out")
+    return _on_task(program, task, count, complexity, seed)
+
+
+def _on_task(program: Program, task: Task, count: int, complexity: int | None, seed: int) -> Tested:
+    largest = max(FAR, task.trained_up_to) if complexity is None else complexity
+    task.check_complexity(largest)
+    limit, rng = limit_for(program, task), Random(seed)
+    examples = []
+    for number in range(1, count + 1):
+        n = rng.randint(task.min_complexity, largest) if number % 2 else largest
+        least = task.least_memory(n)
+        size = least + (rng.randint(1, least) if number % 4 > 1 else 0)  # half have the least memory
+        instance = replace(task.sample(n, 1, rng.getrandbits(31), size)[0], steps=limit(n))
+        cells = frozenset(instance.cells)
+        examples.append(Example(number, instance, cells, own_steps=True, named_size=n, unit="instance"))
+    low, high = task.min_complexity, largest
+    source = f"the task {task.name}: {counted(count, 'instance')}, n = {low} to {high}, T(n) = {limit}"
+
+    def limits(example: Example) -> tuple[int, ...]:
+        return tuple(limit.ascending(example.size).values())
+
+    score = score_of(program, examples, _first_limit if program.needs_limit else limits)
+    return _tested(program, source, score, limit)
+
+
+def _first_limit(example: Example) -> tuple[int, ...]:
+    return (example.instance.steps,)
+
+
+def _on_file(program: Program, path: Path, reading: Reading, called: str) -> Tested:
+    file = read_examples(path, reading)
+    notes = []
+    if file.layout is not None and reading.layout is None:
+        if program.layout is None:
+            notes.append(f"the program has no names for its inputs, so nram laid the columns out as '{file.layout}'")
+        elif program.layout != file.layout:  # the file may hold other values, but the program keeps its layout
+            file = read_examples(path, replace(reading, layout=str(program.layout)))
+    if program.limit is not None and program.task is None:
+        file = file.with_steps(program.limit)
+    if file.repeated:
+        notes.append(f"{counted(file.repeated, 'repeated example')} left out")
+    score = score_of(program, file.examples, _first_limit if program.needs_limit else own_limits)
+    least: dict[int, int] = {}
+    for example in file.examples:
+        least[example.size] = min(example.instance.steps, least.get(example.size, example.instance.steps))
+    notes.append(f"what counts: {file.counted}")
+    source = f"{called}: {counted(len(file.examples), 'example')}"
+    return _tested(program, source, score, growth_of(least.items()), notes)
+
+
+def _tested(
+    program: Program, source: str, score: Score, limit: StepLimit | Growth | None, notes: Sequence[str] = ()
+) -> Tested:
+    growth = growth_of(score.steps)
+    breaks = None if growth is None or limit is None or not score.exact else growth.breaks(limit)
+    return Tested(program, source, score, tuple(notes), growth, breaks)
