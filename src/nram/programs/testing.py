@@ -127,18 +127,15 @@ def run_test(
     file is read, `called` what it is called in the report.
     """
     reading = reading or Reading()
+    if isinstance(source, str) and (source in task_names() or is_task_file(source) or not Path(source).is_file()):
+        source = get_task(source)
     if isinstance(source, Task):
-        task = source
-    else:
-        known = source in task_names() or is_task_file(source) or not Path(source).is_file()
-        task = get_task(source) if known else None
-    if task is None:
-        if complexity is not None:
-            raise UsageError("a complexity is for a task, and this is a file of examples: leave it out")
-        return _on_file(program, Path(source), reading, called or source)
-    if reading.words:
-        raise UsageError(f"{reading.words[0]} is for a file of examples: leave it out")
-    return _on_task(program, task, count, complexity, seed)
+        if reading.words:
+            raise UsageError(f"{reading.words[0]} is for a file of examples: leave it out")
+        return _on_task(program, source, count, complexity, seed)
+    if complexity is not None:
+        raise UsageError("a complexity is for a task, and this is a file of examples: leave it out")
+    return _on_file(program, Path(source), reading, called or source)
 
 
 def _on_task(program: Program, task: Task, count: int, complexity: int | None, seed: int) -> Tested:
