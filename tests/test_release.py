@@ -1,29 +1,31 @@
 """The sdist is built, and the wheel from it. The wheel is installed into an empty environment and used there.
 
-Nothing is downloaded. The environment sees the dependencies of this one, but not this one's nram.
+Nothing is downloaded. The environment sees the libraries of the core that this one has: no others, and not this one's
+nram.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
-import sysconfig
 import tarfile
 import tomllib
 import zipfile
+from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 from support.imports import reached_libraries, read_imports
 
 import nram
 from nram.extras import LIBRARIES
 
 ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 NOT_SHIPPED = (
     ".git",
     ".venv",
@@ -70,19 +72,36 @@ def distributions(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]
 
 @pytest.fixture(scope="module")
 def installed(distributions: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with the commands of an environment in which the wheel is installed."""
+    """The folder with the commands of an environment in which the wheel is installed without any extra."""
     folder = tmp_path_factory.mktemp("environment")
     run(sys.executable, "-m", "venv", "--without-pip", folder, cwd=folder)
     commands = folder / "bin"
     places = run(commands / "python", "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=folder)
-    # A path in a .pth file is searched last, and .pth files inside it are not read: an editable nram stays unseen.
-    Path(places.strip(), "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    run(commands / "python", "-c", "import jax", cwd=folder)
-    missing = run(commands / "python", "-c", "import importlib.util as i; print(i.find_spec('nram'))", cwd=folder)
-    assert missing.strip() == "None", "the environment must have no nram before the wheel is installed"
+    for entry in core_libraries():
+        Path(places.strip(), entry.name).symlink_to(entry)
+    names = ["nram", *(module for modules in LIBRARIES.values() for module in modules)]
+    code = f"import numba, rich; from importlib.util import find_spec as f; print([n for n in {names} if f(n)])"
+    assert run(commands / "python", "-c", code, cwd=folder) == "[]\n", "the environment has only the core's libraries"
     options = ("--no-deps", "--no-index", "--quiet", "--disable-pip-version-check")
     run(sys.executable, "-m", "pip", "--python", commands / "python", "install", *options, distributions[1], cwd=folder)
     return commands
+
+
+def core_libraries() -> set[Path]:
+    """What the core's dependencies, and theirs, have put into the folder of this environment's libraries."""
+    waiting = list(PROJECT["dependencies"])
+    seen: set[str] = set()
+    entries: set[Path] = set()
+    while waiting:
+        requirement = Requirement(waiting.pop())
+        if requirement.name in seen or (requirement.marker and not requirement.marker.evaluate({"extra": ""})):
+            continue
+        seen.add(requirement.name)
+        library = distribution(requirement.name)
+        waiting += library.requires or ()
+        tops = {file.parts[0] for file in library.files or ()} - {"..", "__pycache__"}
+        entries |= {Path(str(library.locate_file(top))) for top in tops}
+    return entries
 
 
 def source_files(*folders: str) -> set[str]:
@@ -125,6 +144,10 @@ def test_the_installed_command_line_works(installed: Path, tmp_path: Path):
     assert ran["memory"][4:7] == [7, 5, 2]
     assert "stages.0.population" in run(command, "train", "merge", "--set", "help", cwd=tmp_path)  # from the recipe
     run(command, "run", "copy", "--memory", "no numbers", cwd=tmp_path, status=2)
+    run(command, "examples", "copy", cwd=tmp_path)
+    assert json.loads(run(command, "tasks", "examples/tasks/sum.py", "--json", cwd=tmp_path))[0]["name"] == "sum"
+    run(command, "new", "task", cwd=tmp_path)
+    assert json.loads(run(command, "tasks", "my_task.py", "--json", cwd=tmp_path))[0]["name"] == "my_task"
 
 
 def test_the_installed_search_finds_a_program(installed: Path, tmp_path: Path):
@@ -136,8 +159,7 @@ def test_the_installed_search_finds_a_program(installed: Path, tmp_path: Path):
 
 def test_every_package_that_is_imported_is_a_declared_dependency():
     """Of the core: what its verbs reach at once, and machine code. Of the extras: the rest."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    core = {re.split(r"[<>=]", requirement)[0] for requirement in project["dependencies"]}
+    core = {Requirement(words).name for words in PROJECT["dependencies"]}
     optional = {module for modules in LIBRARIES.values() for module in modules}
     imports = read_imports(ROOT / "src/nram")
     imported = {one.imported for one in imports} - set(sys.stdlib_module_names)

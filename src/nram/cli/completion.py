@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "programs and examples, and files."
     )
     parser.epilog = (
-        "bash: 'nram completion bash > ~/.nram-completion', and a line '. ~/.nram-completion' in ~/.bashrc. zsh: the "
+        "bash: 'nram completion bash > ~/.nram_completion', and a line '. ~/.nram_completion' in ~/.bashrc. zsh: the "
         "same with zsh, and the line in ~/.zshrc after compinit. fish: 'nram completion fish > "
         "~/.config/fish/completions/nram.fish'. New shells know it."
     )
