@@ -157,13 +157,18 @@ class _Trainer:
         if last:
             state.done = True
         else:
-            state.stage, state.step = state.stage + 1, 0
-            state.solved_hard = state.best_hard = state.best_halted = None
-            self.population = clone_best(config, state.stage, self.population, score)
-            kept = min(config.stages[state.stage].kept, stage.population)
-            self._note(f"the best {kept} of {stage.population} members go on")
+            self._enter_next_stage(score)
         self._keep()
         self._save()
+
+    def _enter_next_stage(self, score: Score) -> None:
+        """Make the population of the next stage from the best members."""
+        state, former = self.state, self.config.stages[self.state.stage]
+        state.stage, state.step = state.stage + 1, 0
+        state.solved_hard = state.best_hard = state.best_halted = None
+        self.population = clone_best(self.config, state.stage, self.population, score)
+        kept = min(self.config.stages[state.stage].kept, former.population)
+        self._note(f"the best {kept} of {former.population} members go on")
 
     def _enough_solved(self, stage: StageConfig, score: Score, last: bool) -> bool:
         """Whether a check found as many solved members as end the stage early. The last stage wants perfect ones."""
