@@ -163,6 +163,17 @@ def test_pairs_become_a_program_a_report_and_a_file(tmp_path: Path):
     assert again.found and again.search is None
 
 
+def test_a_report_of_failure_names_arguments(tmp_path: Path):
+    odd = [([x, 1, *[0] * room], [x * x * 7 % room, 1, *[0] * room]) for room in range(5, 9) for x in range(2, 5)]
+    learned = nram.learn(odd, tmp_path, budget=1, workers=1, method="search", steps="2n+20")
+    assert not learned.found and str(learned.job.steps) == "2n+20"
+    advice = str(learned)
+    assert f"nram.learn('{tmp_path}/examples.jsonl', out='{tmp_path}', budget=2, seed=0, resume=True)" in advice
+    assert not re.search(r" --\w", advice)
+    with pytest.raises(nram.UsageError, match="steps is 'many': write it like '3n"):
+        nram.learn(odd, tmp_path / "other", steps="many")
+
+
 def test_instances_and_objects_are_examples_too(tmp_path: Path):
     task = nram.get_task("access")
     instances = [one for n in (1, 2, 3) for one in task.sample(n, 3, seed=n)]

@@ -59,7 +59,7 @@ LAYERS = {
     "programs.extract",
     "bench": "errors limits kinds files runtime tasks extensions machine.kernels training programs programs.native "
     "programs.simplify search",
-    "api": "display errors extras files runtime modules tasks extensions training training.display programs "
+    "api": "display errors extras limits files runtime modules tasks extensions training training.display programs "
     "programs.native programs.simplify pictures search programs.extract learning",
     "soft_machine": "errors kinds modules tasks extensions machine training programs programs.extract api",
     "__init__": "errors extras deprecated",

@@ -26,6 +26,7 @@ from nram.files import read_bounded, write_atomically
 from nram.learning.asking import Ask
 from nram.learning.job import ALTERNATIVES, Learned, LearningJob
 from nram.learning.job import Method as LearningMethod
+from nram.limits import StepLimit
 from nram.modules import Module
 from nram.pictures.trace_records import Trace, record_trace
 from nram.programs.ir import Program
@@ -107,6 +108,7 @@ def learn(
     method: LearningMethod = "both",
     workers: int | None = None,
     resume: bool = False,
+    steps: str | None = None,
     cells: str | Iterable[int] | None = None,
     result: str | Sequence[str] = (),
     layout: str | None = None,
@@ -119,6 +121,7 @@ def learn(
     with names such as `{"values": [3, 1, 2], "x": 1, "result": 1}`. These are then written to `examples.jsonl` in the
     folder `out`, where program, picture and report go too (default: `learned/NAME`).
 
+    `steps` is the step limit of examples that name none, such as '3n+10', where n is the size.
     `cells` chooses the cells of a memory that count: 'all', 'changed', or addresses. `result` names the columns with
     the results, `layout` says where the columns lie in memory; by default nram chooses both.
 
@@ -131,6 +134,9 @@ def learn(
     """
     if not budget > 0:
         raise UsageError(f"budget is {budget:g}, which leaves no time: give seconds above 0")
+    limit = None if steps is None else StepLimit.from_text(steps)
+    if steps is not None and limit is None:
+        raise UsageError(f"steps is {steps!r}: write it like '3n+10', where n is the size of an example")
     if isinstance(examples, str | os.PathLike):
         file = Path(examples)
         folder = Path("learned", file.stem) if out is None else Path(out)
@@ -143,6 +149,7 @@ def learn(
         budget=budget,
         seed=seed,
         method=method,
+        steps=limit,
         workers=workers,
         resume=resume,
         alternatives=alternatives,

@@ -18,14 +18,14 @@ from nram.learning.parts import (
     sizes_in_words,
     span,
 )
-from nram.messages import pasted
+from nram.messages import addressed, command, in_python, pasted
 from nram.programs.files import to_json as program_to_json
 from nram.programs.scores import Score
 from nram.programs.text import table_to_text
 from nram.tasks.example_files import ExampleFile
 
 if TYPE_CHECKING:
-    from nram.learning.job import Learned
+    from nram.learning.job import Learned, LearningJob
 
 SIZES = "the number of input cells that are not 0", "the number of values in the lists, or else the largest input"
 MOST_PRINTED = 24  # rows and operations of a wrong program that is printed and not only in its file
@@ -183,10 +183,9 @@ def _speed(learned: Learned) -> str:
     words = f"It takes {speed.growth} ({letter})."
     if speed.broken_from is None:
         return words
-    return (
-        f"{words} From size {speed.broken_from} on that is more than its limit, {learned.job.steps_in_words}.\n"
-        "If it may take longer, say so, as with --steps 20n+200; otherwise search longer for a faster program."
-    )
+    advice = "If it may take longer, say so, as with --steps 20n+200; otherwise search longer for a faster program."
+    beyond = f"From size {speed.broken_from} on that is more than its limit, {learned.job.steps_in_words}."
+    return f"{words} {beyond}\n{addressed(advice)}"
 
 
 def _left_open(learned: Learned) -> list[str]:
@@ -228,8 +227,16 @@ def _asked(learned: Learned) -> list[str]:
     question, job = learned.question, learned.job
     if question is None:
         return []
-    again = shlex.join(["nram", *job.words, "--out", pasted(job.folder), "--resume", "--ask"])
-    return [*question_in_words(question), f"Answer: {again}"]
+    return [*question_in_words(question), f"Answer: {_again(job, 'ask')}"]
+
+
+def _again(job: LearningJob, *flags: str) -> str:
+    """The command that goes on with this job; in Python, the call."""
+    if in_python():
+        given = {"out": job.folder, "budget": job.budget, "seed": job.seed, "resume": True}
+        return command("learn", job.file.path, **given) + (", with a function for ask" if flags else "")
+    words = [*job.words, "--out", pasted(job.folder), "--resume", *(f"--{flag}" for flag in flags)]
+    return shlex.join(["nram", *words])
 
 
 def _halting(learned: Learned) -> str:
@@ -293,6 +300,5 @@ def advice(learned: Learned) -> list[str]:
         )
     if judgement is not None and not judgement.halts and job.steps is None:
         told.append("it does not always halt in time: if the problem needs more steps, say so, as with --steps 6n+40")
-    longer = replace(job, budget=2 * job.budget)
-    told.append("more time: " + shlex.join(["nram", *longer.words, "--out", pasted(job.folder), "--resume"]))
-    return told
+    told.append(f"more time: {_again(replace(job, budget=2 * job.budget))}")
+    return [addressed(line) for line in told]
