@@ -16,7 +16,7 @@ from nram.extras import LIBRARIES
 
 ROOT = Path(__file__).parents[1]
 RUN = ROOT / "tests/compatibility/0.1/finished"
-EXAMPLES = ROOT / "src/nram/examples/files/array_length.jsonl"
+EXAMPLES = ROOT / "src/nram/examples/files/double.jsonl"
 OPTIONAL = [module for modules in LIBRARIES.values() for module in modules]
 TRAIN, VERIFY, PLOTS = (f"pip install 'nram[{extra}]'" for extra in LIBRARIES)
 
@@ -50,6 +50,7 @@ CASES = {
     "simplify copy --out simple.nram": (0, ""),
     "verify copy --max-n 3 --largest 20 --budget 0.2": (0, f"a proof needs Z3, which is not installed: {VERIFY}"),
     "verify copy --max-n 0 --largest 0": (1, VERIFY),
+    "test copy copy --count 20": (0, "RIGHT"),
     "show copy": (0, "READ"),
     "run copy --memory 4,7,5,2,0,0,0,0": (0, ""),
     "trace copy": (0, "right"),
