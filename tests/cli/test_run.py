@@ -346,6 +346,14 @@ def test_no_cells_are_marked_on_a_memory_that_is_no_input_of_the_task(call, memo
     assert outcome.status == 0 and "^" not in outcome.out
 
 
+def test_the_results_of_a_layout_are_marked(call, tmp_path):
+    file = tmp_path / "first.nram"
+    text = "nram program 1\nlayout: values[] 0 ->first\nregisters: r1\nalways:\n o1 = READ(0)\n WRITE(2, o1)\n halt\n"
+    file.write_text(text)
+    out = call("run", file, "--memory", "3 0 0 0").out.splitlines()
+    assert out[2:4] == ["  0:  3  0 [3] 0", "            ^"]
+
+
 def test_output_cells_are_marked_in_every_row(call):
     out = call("run", "reverse", "--complexity", "30").out.splitlines()
     rows = [i for i, line in enumerate(out) if re.match(r" +[0-9]+: ", line)]

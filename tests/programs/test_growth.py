@@ -10,7 +10,7 @@ from nram import load_program
 from nram.extensions import get_task
 from nram.limits import StepLimit
 from nram.programs.execute import execute
-from nram.programs.growth import growth_of
+from nram.programs.growth import FASTER, growth_of, growth_of_runs
 
 SIZES = range(1, 11)
 GROWTHS = {
@@ -87,3 +87,13 @@ def test_programs_of_the_zoo_grow_as_they_are_built(name, words):
         ending = execute(program, [one.input for one in instances], instances[0].steps)
         points += [(n, steps) for steps in ending.steps]
     assert str(growth_of(points)) == words
+
+
+def test_steps_that_follow_the_memory_are_told_by_its_size():
+    sizes = [(1, 9), (2, 14), (3, 14), (4, 15), (5, 16), (6, 17), (7, 18), (8, 19)]
+    walk = growth_of_runs([(n, cells, cells + 2) for n, cells in sizes])
+    assert walk is not None and str(walk) == "about M + 2 steps"
+    array = growth_of_runs([(n, n + 2, 2 * n + 1) for n in range(1, 9)])
+    assert array is not None and str(array) == "about 2n + 1 steps"  # both explain it, and n is what people know
+    fast = growth_of_runs([(n, 2 * n, 2**n) for n in range(1, 13)])
+    assert fast is not None and (fast.kind, fast.letter) == (FASTER, "n")

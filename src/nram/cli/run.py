@@ -185,7 +185,7 @@ def _write(memory: np.ndarray, path: Path) -> None:
 
 def _show(program: Program, before: np.ndarray, result: Result, instance: Instance | None, full: bool) -> None:
     if before.ndim == 1:
-        cells = _output_cells(program, before) if instance is None else instance.cells
+        cells = _output_cells(program, before, list(result.memory)) if instance is None else instance.cells
         _show_one(program, program.name, before, result, cells, full)
         return
     count = len(before)
@@ -200,16 +200,17 @@ def _show(program: Program, before: np.ndarray, result: Result, instance: Instan
     print(f"{halted} of {count} halted, after at most {int(result.steps.max(initial=0))} steps")
 
 
-def _output_cells(program: Program, memory: np.ndarray) -> list[int]:
-    """The output cells of the program's task, if it is one of nram's and the memory has its layout.
+def _output_cells(program: Program, before: np.ndarray, after: Sequence[int]) -> list[int]:
+    """The output cells, by the program's layout or by its task. None are known if the memory has another layout.
 
     The oracle of a user-defined task is not asked: on other memories it may never return.
     """
-    if program.task not in BUILT_IN:
-        return []
+    memory, layout = before.tolist(), program.layout
     try:
-        return TASKS[program.task].oracle(memory.tolist())[1]
-    except (IndexError, ValueError):
+        if layout is not None:
+            return layout.answer(memory, layout.results(memory, after))[1]
+        return TASKS[program.task].oracle(memory)[1] if program.task in BUILT_IN else []
+    except (IndexError, ValueError, UsageError):
         return []
 
 

@@ -14,7 +14,7 @@ from nram.learning.probes import Probe, make_long_probes, make_probes
 from nram.learning.review import Facts
 from nram.limits import StepLimit, example_limits
 from nram.programs.execute import execute
-from nram.programs.growth import DEGREES, UNCLEAR, Growth, growth_of
+from nram.programs.growth import DEGREES, UNCLEAR, Growth, growth_of_runs
 from nram.programs.ir import Program
 from nram.programs.memory import default_max_steps
 from nram.tasks.example_files import default_steps
@@ -160,12 +160,11 @@ class Comparison:
         sizes = [one.size for one in (*self.facts.examples, *self.long_probes)]
         ends = _endings(program, [(memory, default_max_steps(len(memory))) for memory in inputs])
         steps = [None if end is None else end[1] for end in ends]
-        growth = growth_of([(size, many) for size, many in zip(sizes, steps, strict=True) if many is not None])
-        by_cells = growth_of(
-            [(len(one), many) for one, many in zip(inputs, steps, strict=True) if many is not None], "M"
+        growth = growth_of_runs(
+            (size, len(memory), many)
+            for size, memory, many in zip(sizes, inputs, steps, strict=True)
+            if many is not None
         )
-        if growth is None or (growth.error > 1 and by_cells is not None and by_cells.error < growth.error):
-            growth = by_cells
         return Speed(growth, self._broken(steps[len(examples) :], growth))
 
     def _broken(self, steps: Sequence[int | None], growth: Growth | None) -> int | None:

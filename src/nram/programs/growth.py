@@ -122,6 +122,21 @@ def growth_of(points: Iterable[tuple[int, int]], letter: str = "n") -> Growth | 
     return replace(best, kind=UNCLEAR) if best.kind == DEGREES[0] else best
 
 
+def growth_of_runs(runs: Iterable[tuple[int, int, int]]) -> Growth | None:
+    """The growth of runs (size, memory size, steps): with n, or with M where that explains the steps more simply."""
+    every = list(runs)
+    growth = growth_of((size, steps) for size, _, steps in every)
+    by_cells = growth_of(((cells, steps) for _, cells, steps in every), "M")
+    if growth is None or by_cells is None:
+        return growth or by_cells
+    if growth.error > 1:
+        return by_cells if by_cells.error < growth.error else growth
+    # A program that walks through its memory takes about M steps; by n, these can look like any curve.
+    kinds = (*DEGREES, FASTER, UNCLEAR)
+    simpler = by_cells.error <= 1 and kinds.index(by_cells.kind) < kinds.index(growth.kind)
+    return by_cells if simpler else growth
+
+
 def _number(value: float) -> str:
     """A factor, rounded as far as a reader needs it."""
     near = round(value)

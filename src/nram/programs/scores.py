@@ -84,8 +84,8 @@ class Score:
     sizes: tuple[int, ...]
     """Of the examples, from the smallest to the largest."""
     wrong: tuple[Wrong, ...]
-    steps: tuple[tuple[int, int], ...]
-    """Size and steps of every run that halted by itself."""
+    runs: tuple[tuple[int, int, int], ...]
+    """Size, memory size and steps of every run that halted by itself."""
 
     @property
     def exact(self) -> bool:
@@ -120,7 +120,7 @@ def score_of(
     for example in examples:
         groups[example.cells, limits(example)].append(example)
     wrong: list[Wrong] = []
-    steps: list[tuple[int, int]] = []
+    runs: list[tuple[int, int, int]] = []
     halted = stray = 0
     for (_, ascending), running in groups.items():
         for index, limit in enumerate(ascending):
@@ -130,7 +130,7 @@ def score_of(
             still_right = []
             for example, memory, many, ended in zip(running, ending.memory, ending.steps, ending.halted, strict=True):
                 if ended:
-                    steps.append((example.size, int(many)))
+                    runs.append((example.size, example.cells, int(many)))
                 if index == 0:
                     halted += bool(ended)
                     stray += _strays(example, memory)
@@ -140,7 +140,7 @@ def score_of(
                     still_right.append(example)
             running = still_right
     sizes = tuple(sorted({example.size for example in examples}))
-    return Score(len(examples), len(examples) - len(wrong), halted, stray, sizes, tuple(wrong), tuple(steps))
+    return Score(len(examples), len(examples) - len(wrong), halted, stray, sizes, tuple(wrong), tuple(runs))
 
 
 def _strays(example: Example, memory: Sequence[int]) -> bool:

@@ -12,7 +12,7 @@ from nram.display import Fixed, counted
 from nram.errors import UsageError
 from nram.extensions import get_task, is_task_file, task_names
 from nram.limits import StepLimit
-from nram.programs.growth import FASTER, Growth, growth_of
+from nram.programs.growth import FASTER, UNCLEAR, Growth, growth_of, growth_of_runs
 from nram.programs.ir import Program
 from nram.programs.library import limit_for
 from nram.programs.scores import Score, own_limits, score_of
@@ -50,7 +50,7 @@ class Tested(Fixed):
     def most_steps(self) -> dict[int, int]:
         """The most steps of a run that halted, for each size."""
         most: dict[int, int] = {}
-        for size, steps in self.score.steps:
+        for size, _, steps in self.score.runs:
             most[size] = max(steps, most.get(size, 0))
         return dict(sorted(most.items()))
 
@@ -84,7 +84,7 @@ class Tested(Fixed):
             lines += ["The smallest that is wrong:", *score.smallest.in_words()]
         halted = "every one" if score.halted == score.examples else f"{score.halted:,} of {score.examples:,}"
         lines.append(f"It halts by itself within the limit on {halted if score.halted else 'none'}.")
-        if score.stray:
+        if score.stray and self.program.layout is None:
             lines.append(f"On {score.stray:,} it also changes cells that were not asked about, which is not wrong.")
         return "\n".join([*lines, *self._steps(), *(f"Note: {text}." for text in self.notes)])
 
@@ -105,7 +105,7 @@ class Tested(Fixed):
         if self.growth is not None:
             faster = f"Its steps grow {self.growth}".removesuffix(" steps")
             words = faster if self.growth.kind == FASTER else f"It takes {self.growth}"
-            lines.append(f"{words}, measured up to n = {self.growth.largest}.")
+            lines.append(f"{words}, measured up to {self.growth.letter} = {self.growth.largest}.")
         if self.breaks is not None:
             lines.append(f"From n = {self.breaks:,} on this is likely to exceed the step limit. Then it is wrong.")
         return lines
@@ -188,6 +188,7 @@ def _on_file(program: Program, path: Path, reading: Reading, called: str) -> Tes
 def _tested(
     program: Program, source: str, score: Score, limit: StepLimit | Growth | None, notes: Sequence[str] = ()
 ) -> Tested:
-    growth = growth_of(score.steps)
-    breaks = None if growth is None or limit is None or not score.exact else growth.breaks(limit)
+    growth = growth_of_runs(score.runs)
+    known = growth is not None and growth.letter == "n" and growth.kind != UNCLEAR
+    breaks = growth.breaks(limit) if growth is not None and known and limit is not None and score.exact else None
     return Tested(program, source, score, tuple(notes), growth, breaks)
