@@ -34,7 +34,7 @@ EVALUATED = {
     "curve": [{"max_complexity": 10, "soft": SCORE, "hard": SCORE}],
 }
 KINDS = ["Drawing", "Evaluation", "Instance", "Learned", "Module", "Outcome", "Program", "Report"]
-KINDS += ["Result", "Run", "Task", "Trace"]
+KINDS += ["Result", "Run", "Task", "Tested", "Trace"]
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +53,7 @@ def objects(tmp_path_factory) -> dict[str, Displayed]:
         nram.verify(program, budget=1, largest=20, symbolic_up_to=0),
         nram.find_program("access", budget=120, workers=1),
         nram.get_module("ADD"),
+        nram.test(program, task, count=5),
         learned,
         program.draw(),
         Evaluation(EVALUATED),
@@ -103,7 +104,7 @@ class _Tags(HTMLParser):
         self.text += data
 
 
-@pytest.mark.parametrize("kind", sorted({*KINDS} - {"Module"}))
+@pytest.mark.parametrize("kind", sorted({*KINDS} - {"Module", "Tested"}))
 def test_a_notebook_shows_html_or_a_picture(objects, kind):
     one: Any = objects[kind]
     shown = one._repr_html_() if hasattr(one, "_repr_html_") else one._repr_svg_()
