@@ -49,13 +49,15 @@ def test_the_program_of_a_table_is_called_by_names(learned, capsys):
 def test_the_report_shows_the_layout_and_what_counted(learned, capsys):
     path, out = learned
     examples = json.loads((out / "report.json").read_text())["examples"]
-    assert examples["layout"] == "k ->result values[] 0" and examples["counted"] == "result, by the layout"
+    assert examples["layout"] == "k ->result values[] 0" and examples["counted"] == "result"
     words = ["learn", str(path), "--out", str(out), "--resume"]
     assert main(words) == 0
     said = capsys.readouterr().out
-    assert "What counts: result, by the layout: k ->result values[] 0\n  cell 0: k\n" in said
+    assert (
+        "What counts: result.\nLayout: --layout 'k ->result values[] 0' (edit it to change it)\n  cell 0: k\n" in said
+    )
     assert "  from cell 2 on: values, ended by a 0\n" in said
-    assert "--input k=0 --input values=" in said  # how to try it
+    assert "--input k=0 --input 'values=7 7 8'" in said  # how to try it
     assert main([*words, "--layout", "k->result values 0"]) == 2
     assert "was learned with no --cells, --result and --layout" in capsys.readouterr().err
 
@@ -102,7 +104,10 @@ def test_python_learns_from_objects_with_names_and_search_from_the_same_file(tmp
     out = tmp_path / "larger.nram"
     words = ["search", str(file), "--budget", "60", "--workers", "1", "--out", str(out), "--layout", "x->larger y"]
     assert main(words) == 0
-    assert "Layout: x->larger y\n  cell 0: x, and in its place larger at the end\n" in capsys.readouterr().out
+    assert (
+        "Layout: --layout 'x->larger y' (edit it to change it)\n  cell 0: x, and in its place larger at the end\n"
+        in capsys.readouterr().out
+    )
     program = read_program(out)
     assert program.call(x=3, y=20) == 20 and "--layout" in dict(program.made)["command"]
     assert main(["search", "copy", "--layout", "x->y"]) == 2

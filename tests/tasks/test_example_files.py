@@ -237,7 +237,7 @@ def test_columns_with_names_are_laid_out(tmp_path: Path):
     files.append(read_examples(_file(tmp_path, json.dumps(COUNT), "a.json")))
     files.append(read_examples(_file(tmp_path, table.replace("3 1 3", '"[3, 1, 3]"'), "b.csv")))
     for file in files:
-        assert str(file.layout) == "x ->result values[] 0" and file.counted == "result, by the layout"
+        assert str(file.layout) == "x ->result values[] 0" and file.counted == "result"
         assert [example.size for example in file.examples] == [3, 0, 1]
         assert [example.instance.input[:4] for example in file.examples] == [[3, 0, 3, 1], [1, 0, 0, 0], [1, 0, 2, 0]]
         assert _cells(file) == [[1], [1], [1]]

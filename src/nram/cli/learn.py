@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
         alternatives=arguments.alternatives,
         ask=_ask if arguments.ask else None,
     )
-    with interruptible() as stopping, LearningProgress(job.name) as progress:
+    with interruptible() as stopping, LearningProgress(job.name, job.file.layout) as progress:
         learned = job.run(progress, stopping)
     if arguments.json:
         print_json(to_json(learned))
@@ -106,16 +107,17 @@ def run(arguments: argparse.Namespace) -> int:
             out = job.folder
             print(f"{out / 'program.json'} (also program.nram, program.svg, report.json and programs/)")
             if learned.found:
-                print(f"Try it: {command('run', out / 'program.json', **_trial(learned.parts.training[0]))}")
+                print(f"Try it: {command('run', out / 'program.json', **_trial(learned.parts.training))}")
     return 0 if learned.found else 1
 
 
-def _trial(example: Example) -> dict[str, str | list[str]]:
-    """The options of `nram run` that give a program the inputs of an example."""
-    memory, layout = example.instance.input, example.layout
+def _trial(examples: Sequence[Example]) -> dict[str, str | list[str]]:
+    """The options of `nram run` that give a program the inputs of an example: a small one, but not an empty list."""
+    example = next((one for one in examples if one.size > 2), examples[-1])
+    layout = example.layout
     if layout is None:
-        return {"memory": " ".join(map(str, memory))}
-    inputs = layout.given(memory).items()
+        return {"memory": " ".join(map(str, examples[0].instance.input))}
+    inputs = layout.given(example.instance.input).items()
     return {"input": [f"{name}={' '.join(map(str, v)) if isinstance(v, list) else v}" for name, v in inputs]}
 
 

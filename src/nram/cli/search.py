@@ -25,6 +25,7 @@ from nram.programs.verify import verify
 from nram.search.callbacks import Best, Report, SearchCallbacks
 from nram.search.job import SearchJob, Space
 from nram.search.state import Outcome
+from nram.tasks.layout import Layout, values_in_words
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -90,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _search(arguments: argparse.Namespace, job: SearchJob, out: Path) -> int:
-    with interruptible() as stopping, SearchProgress(job.name) as progress:
+    with interruptible() as stopping, SearchProgress(job.name, job.layout) as progress:
         outcome = job.run(
             arguments.budget,
             workers=arguments.workers,
@@ -142,7 +143,8 @@ def _found(arguments: argparse.Namespace, program: Program, job: SearchJob, outc
             print(report.to_text(pasted(out)))
         elif job.task is None:
             if program.layout is not None:
-                print(f"Layout: {program.layout}", *program.layout.describe(), sep="\n  ")
+                layout = shlex.join(["--layout", str(program.layout)])
+                print(f"Layout: {layout} (edit it to change it)", *program.layout.describe(), sep="\n  ")
             print("It fits every example. Whether it does more than that, only more examples can tell.")
         print(out)
         if options := module_options(program):
@@ -195,9 +197,9 @@ def _words(cells: Iterable[int]) -> str:
 class SearchProgress(ProgressLine, SearchCallbacks):
     """A progress line, and a line for every program that is better than those before. On standard error."""
 
-    def __init__(self, name: str):
+    def __init__(self, name: str, layout: Layout | None = None):
         super().__init__(PLAIN_SECONDS)
-        self.name = name
+        self.name, self.layout = name, layout
 
     def note(self, text: str) -> None:
         self.clear()
@@ -214,10 +216,10 @@ class SearchProgress(ProgressLine, SearchCallbacks):
     def best(self, best: Best) -> None:
         instance = best.smallest
         wrong = wrong_cells(best.obtained, instance)
-        what = "does not halt"
+        what, given = "does not halt", _words(instance.input)
         if wrong:
-            what = f"cell {wrong[0]} is {best.obtained[wrong[0]]} and should be {instance.output[wrong[0]]}"
-        self.note(
-            f"{best.seconds:6.1f} s  {best.structure}: wrong on {best.wrong} of {best.pool}; "
-            f"on {_words(instance.input)} {what}"
-        )
+            name = self.layout.name_of(instance.input, wrong[0]) if self.layout is not None else f"cell {wrong[0]}"
+            what = f"{name} is {best.obtained[wrong[0]]} and should be {instance.output[wrong[0]]}"
+        if self.layout is not None:
+            given = f"{values_in_words(self.layout.given(instance.input))}:"
+        self.note(f"{best.seconds:6.1f} s  {best.structure}: wrong on {best.wrong} of {best.pool}; on {given} {what}")

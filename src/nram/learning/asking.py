@@ -14,6 +14,7 @@ from nram.learning.columns import Columns, LayoutColumns, Record
 from nram.learning.kept import Question
 from nram.programs.scores import MOST_SHOWN
 from nram.tasks.example_files import ExampleFile, read_examples
+from nram.tasks.layout import values_in_words
 
 ANSWERS = "answers.jsonl"  # in the folder
 SKIP, STOP = "skip", "stop"
@@ -39,15 +40,6 @@ def how_to_answer(question: Question) -> str:
     typed = f"{name}={'1 2' if isinstance(value, list) else '1'}" if question.record is not None else ""
     typed = typed or f"the right memory ({len(question.input)} numbers)"
     return f"Answer 1 to {len(question.answers)}, {typed}, skip (it cannot occur or does not matter), or stop: "
-
-
-def values_in_words(values: Mapping[str, Any]) -> str:
-    words = []
-    for name, value in values.items():
-        numbers = value if isinstance(value, list) else [value]
-        more = f" ... ({len(numbers)} numbers)" if len(numbers) > MOST_SHOWN else ""
-        words.append(f"{name}: {' '.join(map(str, numbers[:MOST_SHOWN]))}{more}")
-    return ", ".join(words)
 
 
 def reply_from(text: str, question: Question) -> Any:

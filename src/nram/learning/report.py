@@ -169,10 +169,11 @@ def _right(score: Score) -> str:
 
 
 def _what_counts(file: ExampleFile) -> list[str]:
+    told = [f"What counts: {file.counted}."]
     if file.layout is None:
-        return [f"What counts: {file.counted}."]
-    told = [f"What counts: {file.counted}: {file.layout}"]
-    return told + [f"  {line}" for line in file.layout.describe()]
+        return told
+    layout = shlex.join(["--layout", str(file.layout)])
+    return [*told, f"Layout: {layout} (edit it to change it)", *(f"  {line}" for line in file.layout.describe())]
 
 
 def _speed(learned: Learned) -> str:

@@ -11,8 +11,7 @@ from nram.limits import example_limits, wrong_cells
 from nram.programs.execute import execute
 from nram.programs.ir import Program
 from nram.tasks.example_files import Example
-
-MOST_SHOWN = 40  # cells of a memory in words
+from nram.tasks.layout import MOST_SHOWN, values_in_words
 
 
 @dataclass(frozen=True)
@@ -146,12 +145,6 @@ def score_of(
 def _strays(example: Example, memory: Sequence[int]) -> bool:
     asked = set(example.instance.cells)
     return any(cell not in asked and memory[cell] != value for cell, value in enumerate(example.instance.output))
-
-
-def values_in_words(values: dict[str, Any]) -> str:
-    """Inputs or results by name: values = 3 1 2, x = 1."""
-    words = {name: memory_in_words(value) if isinstance(value, list) else value for name, value in values.items()}
-    return ", ".join(f"{name} = {text}" for name, text in words.items())
 
 
 def memory_in_words(memory: Sequence[int]) -> str:

@@ -458,7 +458,7 @@ def _named_examples(
     layout = layout_of([row for _, row in rows], results, reading.layout)
     found = [_laid_out(row, line, layout, problems) for line, row in rows]
     examples = [one for one in found if one is not None]
-    return examples, f"{' and '.join(layout.outputs)}, by the layout", layout
+    return examples, " and ".join(layout.outputs), layout
 
 
 def _laid_out(row: Mapping[str, Any], line: int, layout: Layout, problems: Problems) -> Example | None:

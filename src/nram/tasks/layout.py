@@ -36,6 +36,7 @@ Values = Mapping[str, Any]
 LEAST_CELLS = 3  # of a memory, so that 0, 1 and 2 exist
 MOST_MEMORY = 10_000_000  # cells: a list of Python's integers takes much room
 MOST_COLUMNS = 16
+MOST_SHOWN = 40  # numbers of a list in words
 MOST_LENGTH = 40  # of a name
 MOST_SUMS = 3  # with a larger multiple of the sum, one memory size for all examples is smaller
 
@@ -435,6 +436,16 @@ def _require(values: Values, columns: Mapping[str, Part]) -> None:
         problem = value_problem(name, values[name], part.length is not None)
         if problem is not None:
             raise UsageError(problem)
+
+
+def values_in_words(values: Values) -> str:
+    """Inputs or results by name: values = 3 1 2, x = 1."""
+    words = []
+    for name, value in values.items():
+        numbers = [value] if isinstance(value, int) else value
+        more = f" ... ({len(numbers)} numbers)" if len(numbers) > MOST_SHOWN else ""
+        words.append(f"{name} = {' '.join(map(str, numbers[:MOST_SHOWN]))}{more}")
+    return ", ".join(words)
 
 
 # ---- the layout of a table
