@@ -12,7 +12,6 @@ from nram.errors import UsageError, shown
 from nram.files import write_atomically
 from nram.learning.columns import Columns, LayoutColumns, Record
 from nram.learning.kept import Question
-from nram.programs.scores import MOST_SHOWN
 from nram.tasks.example_files import ExampleFile, read_examples
 from nram.tasks.layout import values_in_words
 
