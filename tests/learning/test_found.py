@@ -157,7 +157,7 @@ def test_programs_that_fit_and_disagree_lead_to_a_small_question(compared):
     right = (question.input[0] + question.input[2]) % len(question.input)
     assert [one.results for one in question.answers if one.programs == (2,)] == [{"cell 1": right}]
     words = "\n".join(question_in_words(question))
-    assert "no example has a value above 3" in words and f"cell 1: {right}   (program 2)" in words
+    assert "no example has a value above 3" in words and f"cell 1 = {right}   (program 2)" in words
     assert question_about(kept[1:], comparison, [question.input]) is None  # nor others of this kind
 
 
