@@ -239,7 +239,7 @@ def test_the_report_shows_all_programs_and_the_question(learned, tmp_path, capsy
     text, value = to_text(result), to_json(result)
     assert "Other programs fit too, and give other answers elsewhere." in text.splitlines()[0]
     assert "2 programs fit and differ on fresh inputs" in text and "Which is right?" in text
-    assert "no value is above 3" in text and "--resume --ask" in text
+    assert "no value is above 3" in text and "with a function for ask" in text
     assert [one["exact"] for one in value["programs"]] == [True, True] and value["programs"][0]["chosen"]
     assert value["question"]["answers"][0]["cells"] == [1] and value["leaves_open"]
     assert value["programs"][0]["steps"]["words"] == "1 step"
@@ -292,7 +292,7 @@ def test_a_program_that_is_too_slow_is_found_with_a_warning(learned, tmp_path):
     slow = replace(result.kept[0], speed=replace(result.kept[0].speed, broken_from=17))
     words = to_text(replace(result, kept=(slow,), question=None))
     assert words.splitlines()[0].endswith("held-out ones included, but too slow from size 17 on.")
-    assert "From size 17 on that is more than its limit, 2 (size + M) + 8" in words and "--steps" in words
+    assert "From size 17 on that is more than its limit, 2 (size + M) + 8" in words and "20n+200" in words
 
 
 def test_progress_and_report_count_the_same_candidates(tmp_path):

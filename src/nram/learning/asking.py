@@ -36,9 +36,10 @@ def question_in_words(question: Question) -> list[str]:
 def how_to_answer(question: Question) -> str:
     """The replies that `reply_from` understands."""
     name, value = next(iter(question.answers[0].results.items()))
-    typed = f"{name}={'1 2' if isinstance(value, list) else '1'}" if question.record is not None else ""
-    typed = typed or f"the right memory ({len(question.input)} numbers)"
-    return f"Answer 1 to {len(question.answers)}, {typed}, skip (it cannot occur or does not matter), or stop: "
+    typed = f"the right memory, {len(question.input)} numbers"
+    if question.record is not None:
+        typed = f"the right values, as {name}={'1 2' if isinstance(value, list) else '1'}"
+    return f"Answer: 1 to {len(question.answers)}; {typed}; skip (it cannot occur, or does not matter); or stop: "
 
 
 def reply_from(text: str, question: Question) -> Any:

@@ -328,7 +328,7 @@ class _Work:
             tuple(kept),
             question_about(exact, self.comparison, self.skipped),
             tuple(self.skipped),
-            tuple(review(self.facts)),
+            tuple(review(facts_of((*self.parts.all, *self.parts.answers), job.file.layout))),
             len(self.comparison.probes),
         )
 

@@ -14,7 +14,7 @@ from nram.learning.probes import Probe, make_long_probes, make_probes
 from nram.learning.review import Facts
 from nram.limits import StepLimit, example_limits
 from nram.programs.execute import execute
-from nram.programs.growth import DEGREES, UNCLEAR, Growth, growth_of_runs
+from nram.programs.growth import DEGREES, FASTER, UNCLEAR, Growth, growth_of_runs
 from nram.programs.ir import Program
 from nram.programs.memory import default_max_steps
 from nram.tasks.example_files import default_steps
@@ -62,7 +62,9 @@ class Kept:
     def rank(self) -> tuple[Any, ...]:
         """For comparison of programs that fit, the best first: in time, halting, fast, short."""
         growth = self.speed.growth
-        degree = DEGREES.index(growth.kind) if growth is not None and growth.kind in DEGREES else len(DEGREES)
+        degree = 1  # steps that vary without growing clearly count as linear
+        if growth is not None and growth.kind != UNCLEAR:
+            degree = [*DEGREES, FASTER].index(growth.kind)
         steps = 0.0 if growth is None else round(growth(2 * growth.largest), 1)
         length = self.program.rows + self.program.operations
         return self.speed.broken_from is not None, self.endless, degree, length, steps, str(self.program)
