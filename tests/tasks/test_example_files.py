@@ -251,14 +251,25 @@ def test_results_are_the_columns_with_such_a_name_or_the_last_or_those_chosen(tm
     assert str(_read(tmp_path, *rows, layout="values 0 ->x").layout) == "values[] 0 ->x"
     last = [{"a": 1, "b": 2}, {"a": 2, "b": 3}]
     assert str(_read(tmp_path, *last).layout) == "a ->b"
-    memories = [{"input": 1, "output": 2}, {"input": 2, "output": 3}]
-    assert str(_read(tmp_path, *memories, results=("output",)).layout) == "input ->output"
+    memories = [{"input": [1, 2, 0], "output": [1, 1, 0]}, {"input": [2, 2, 0], "output": [2, 2, 0]}]
+    assert _read(tmp_path, *memories).layout is None
+    assert str(_read(tmp_path, *memories, results=("output",)).layout) == "end:input input->output[]"
+    numbers = [{"input": [1, 2], "output": 3}, {"input": [2], "output": 2}]
+    assert str(_read(tmp_path, *numbers).layout) == "->output input[] 0"
+
+
+def test_columns_that_the_layout_does_not_name_may_hold_anything(tmp_path: Path):
+    rows = [{"name of shop": "red", **row} for row in COUNT]
+    assert str(_read(tmp_path, *rows, layout="x result values 0").layout) == "x ->result values[] 0"
+    with pytest.raises(UsageError, match="is no name for a column"):
+        _read(tmp_path, *rows)
 
 
 BAD_NAMED = {
     "negative": ([{"a": [1, -1], "b": 1}, {"a": [-3], "b": 1}], "line 1, and 1 more (2): a holds -1: there are no neg"),
     "a truth value": ([{"a": [1], "b": True}], "line 1: b holds true: write 1 for true"),
-    "a text": ([{"a": ["red"], "b": 1}], "replace each text by a number"),
+    "a text": ([{"a": ["red"], "b": 1}], "replace each text by a number, or delete the column"),
+    "a fraction": ([{"a": [3.5], "b": 1}], "a holds 3.5, which is not a whole number from 0 up: multiply all"),
     "not a list": ([{"a": [1], "b": 1}, {"a": 2, "b": 1}], "line 2: a is 2: write a list of numbers, as [3, 1, 2]"),
     "a missing column": ([{"a": [1], "b": 1}, {"a": [1]}], "line 2: it has no 'b': give every column"),
     "another column": (

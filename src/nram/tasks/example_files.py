@@ -21,7 +21,7 @@ from nram.files import parse_json, read_bounded
 from nram.limits import StepLimit
 from nram.records import MOST_TOLD
 from nram.tasks.base import Instance
-from nram.tasks.layout import LEAST_CELLS, Layout, layout_of, name_problem
+from nram.tasks.layout import LEAST_CELLS, Layout, column_names, layout_of, name_problem
 from nram.tasks.named_columns import Record, columns_of, numbers_in, read_rows, results_of
 from nram.tasks.problems import Problems
 
@@ -182,7 +182,8 @@ def _examples(
 
 def _has_memories(fields: Mapping[str, Any], reading: Reading) -> bool:
     """Whether the fields of a line are memories before and after, and not columns with names."""
-    return not reading.named and (set(fields) <= set(KEYS) or {"input", "output"} <= set(fields))
+    numbers = any(type(fields.get(key)) is int for key in ("input", "output"))
+    return not reading.named and not numbers and (set(fields) <= set(KEYS) or {"input", "output"} <= set(fields))
 
 
 def _records(path: Path, content: bytes, reading: Reading, problems: Problems) -> Iterator[Record]:
@@ -444,6 +445,11 @@ def _counted(examples: Sequence[Example], rule: str | None, by_size: list[list[i
 def _named_examples(
     path: Path, records: Sequence[Record], reading: Reading, problems: Problems
 ) -> tuple[list[Example], str, Layout | None]:
+    if reading.layout is not None:  # columns that it does not name may hold anything
+        wanted, there = column_names(reading.layout), records[0][1]
+        if missing := [name for name in wanted if name not in there]:
+            raise UsageError(f"the layout has '{missing[0]}', and the columns are {', '.join(there)}")
+        records = [(line, {name: row[name] for name in row if name in wanted}) for line, row in records]
     columns = columns_of(records[0][1], problems)
     if problems.count:
         return [], "", None

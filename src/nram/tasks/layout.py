@@ -416,8 +416,10 @@ def value_problem(name: str, value: Any, many: bool) -> str | None:
         try:
             whole = operator.index(number)
         except TypeError:
-            text = "; replace each text by a number of its own" if isinstance(number, str) and number else ""
-            return f"{name} holds {shown(number)}, which is not a whole number from 0 up{text}"
+            fraction = isinstance(number, float) or re.fullmatch(r"[0-9]*[.,][0-9]+", str(number))
+            text = "replace each text by a number, or delete the column"
+            cure = "multiply all by the same number, as in cents for euros" if fraction else text
+            return f"{name} holds {shown(number)}, which is not a whole number from 0 up: {cure}"
         if whole < 0:
             return f"{name} holds {shown(whole)}: there are no negative numbers; add the same amount to all of them"
     return None
@@ -449,6 +451,11 @@ def values_in_words(values: Values) -> str:
 
 
 # ---- the layout of a table
+
+
+def column_names(text: str) -> list[str]:
+    """The columns that a text for a layout names."""
+    return [name for part in _words(text)[0] if part.kind == "column" for name in (part.name, part.result) if name]
 
 
 def result_names(text: str) -> list[str]:
@@ -533,9 +540,6 @@ def _completed(part: Part, rows: Sequence[Values], results: Sequence[str]) -> Pa
     """A word of the user's layout, with the brackets and the arrow that follow from the table."""
     if part.kind != "column":
         return part
-    for name in (part.name, part.result):
-        if name and name not in rows[0]:
-            raise UsageError(f"the layout has '{name}', and the columns are {', '.join(rows[0])}")
     if part.name in results and not part.result:
         part = replace(part, name="", result=part.name)
     inputs = [name for name in rows[0] if name not in results]
