@@ -94,6 +94,10 @@ def test_a_wrong_example_is_shown_by_name(tmp_path: Path, capsys):
     assert wrong["obtained_results"]["odd"] != expected["odd"]
     assert f"entry {wrong['line']}, size {expected['a']}" in said
     assert f"given    a = {expected['a']}\n  expected odd = {expected['odd']}\n  obtained odd = " in said
+    # The same search goes on from its state; one with another layout is refused.
+    assert (tmp_path / "out" / "search.json").is_file()
+    assert main(["learn", str(tmp_path / "odd.json"), *words, "--resume"]) == 1
+    assert main(["learn", str(tmp_path / "odd.json"), *words, "--resume", "--layout", "odd a"]) == 2
 
 
 def test_python_learns_from_objects_with_names_and_search_from_the_same_file(tmp_path: Path, capsys):
@@ -120,3 +124,14 @@ def test_cells_are_chosen_for_a_whole_file_from_python(tmp_path: Path):
     assert learned.found and "What counts: the cells 0 2." in str(learned)
     report = json.loads((tmp_path / "out" / "report.json").read_text())
     assert report["examples"]["options"] == ["--cells", "0 2"]
+
+
+@pytest.mark.slow
+def test_how_often_a_number_is_in_a_list_is_learned_from_a_table_alone(tmp_path: Path):
+    file = Path(nram.__file__).parent / "examples" / "files" / "count.csv"
+    learned = nram.learn(file, tmp_path / "out", budget=300, method="search")
+    assert learned.found and learned.program is not None
+    rng = Random(8)
+    for _ in range(50):
+        values, x = [rng.randint(1, 30) for _ in range(rng.randint(0, 25))], rng.randint(1, 30)
+        assert learned.program.call(values=values, x=x) == values.count(x)
