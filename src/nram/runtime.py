@@ -4,7 +4,7 @@ import contextlib
 import os
 import platform
 from collections.abc import Iterator
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -60,6 +60,22 @@ def find_devices(device: str = "auto") -> list[Device]:
         else:
             cure = f"check the environment variable JAX_PLATFORMS ({error})"
         raise UsageError(f"JAX finds no {'device' if device == 'auto' else device}: {cure}") from None
+
+
+@cache
+def quick_options(level: int | None = None) -> dict[str, Any]:
+    """XLA's options for what runs too little to be worth its best code: it compiles two to four times faster.
+
+    `level` is LLVM's. The new emitters of fused loops take longer to compile than they save here. Where this version of
+    XLA does not know the option, it is left out.
+    """
+    levels = {} if level is None else {"xla_backend_optimization_level": level}
+    emitters = {"xla_cpu_use_fusion_emitters": False}
+    try:
+        jax.jit(lambda x: x, compiler_options=emitters).lower(0).compile()
+    except Exception:  # of a type that differs between versions
+        return levels
+    return levels | emitters
 
 
 def _cache_compiled() -> None:

@@ -91,6 +91,6 @@ def test_what_does_not_fit_one_member_at_a_time_is_refused_with_what_to_change(m
 def test_the_population_that_is_proposed_for_several_gpus_fits():
     prime = replace(CONFIG, stages=(replace(STAGE, population=31),))
     three_each = stage_bytes(CONFIG, STAGE, gpu(1, 4), 1)
-    with pytest.raises(UsageError, match="population=12 or a smaller multiple of 4,"):
+    with pytest.raises(UsageError, match="population.: 12} or a smaller multiple of 4,"):
         check_fits(prime, gpu(three_each, 4))
     check_fits(CONFIG, gpu(three_each, 4))

@@ -20,6 +20,7 @@ from jax.typing import ArrayLike
 from nram.extensions import known_task
 from nram.limits import LIMIT_NAMES
 from nram.machine import Controller, HardResult, run_hard, run_soft
+from nram.runtime import quick_options
 from nram.tasks.base import TracedInstance
 from nram.training.config import TrainConfig
 from nram.training.loss import compare
@@ -64,17 +65,20 @@ def draw_trial(trial: Trial) -> tuple[TracedInstance, np.ndarray]:
 def _drawn(trial: Trial) -> tuple[TracedInstance, np.ndarray]:
     task = known_task(trial.task)
     stream = {"validation": 1, "examination": 2, "test": 3}[trial.purpose]
-    key = jax.random.fold_in(jax.random.fold_in(jax.random.key(trial.seed), 7_000_000 + stream), trial.max_complexity)
-    complexity_key, instance_key = jax.random.split(key)
-    low, high = task.min_complexity, trial.max_complexity
-    complexity = jax.random.randint(complexity_key, (trial.count,), low, high + 1, jnp.int32)
-    if not trial.uniform:
-        complexity = jnp.where(jnp.arange(trial.count) % 2 == 1, high, complexity)
-    sample = jax.vmap(lambda key, n: task.draw_traced(key, n, trial.memory_size))
+
+    def draw(key: Array) -> tuple[TracedInstance, Array]:
+        key = jax.random.fold_in(jax.random.fold_in(key, 7_000_000 + stream), trial.max_complexity)
+        complexity_key, instance_key = jax.random.split(key)
+        low, high = task.min_complexity, trial.max_complexity
+        complexity = jax.random.randint(complexity_key, (trial.count,), low, high + 1, jnp.int32)
+        if not trial.uniform:
+            complexity = jnp.where(jnp.arange(trial.count) % 2 == 1, high, complexity)
+        sample = jax.vmap(lambda key, n: task.draw_traced(key, n, trial.memory_size))
+        return sample(jax.random.split(instance_key, trial.count), complexity), complexity
+
     # Called once: not worth optimising.
-    sample = jax.jit(sample, compiler_options={"xla_backend_optimization_level": 0})
-    instances = sample(jax.random.split(instance_key, trial.count), complexity)
-    return jax.tree.map(np.asarray, instances), np.asarray(complexity)
+    drawn = jax.jit(draw, compiler_options=quick_options(0))(jax.random.key(trial.seed))
+    return jax.tree.map(np.asarray, drawn)
 
 
 def hard_score(config: TrainConfig, controller: Controller, instances: TracedInstance, limits: ArrayLike) -> Score:
@@ -134,7 +138,7 @@ def _share(flags: Array) -> Array:
 
 @lru_cache(maxsize=64)
 def _compiled_hard(config: TrainConfig):
-    return jax.jit(partial(hard_score, config))
+    return jax.jit(partial(hard_score, config), compiler_options=quick_options())
 
 
 def evaluate(config: TrainConfig, controller: Controller, trial: Trial, mode: Mode, limit: str = "T") -> Score:

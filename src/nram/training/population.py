@@ -10,7 +10,7 @@ import numpy as np
 from jax import Array
 
 from nram.machine.kernels.common.choice import Kernel
-from nram.runtime import Device
+from nram.runtime import Device, quick_options
 from nram.training.config import HyperConfig, StageConfig, TrainConfig
 from nram.training.footprint import members_at_once
 from nram.training.kernels import kernel_of
@@ -42,7 +42,8 @@ def init_population(config: TrainConfig, count: int, again: tuple[int, ...] = ()
 
 @lru_cache(maxsize=1)
 def _compiled_init(config: TrainConfig):
-    return jax.jit(jax.vmap(partial(init_member, config)))
+    # Level 0 would give other bits.
+    return jax.jit(jax.vmap(partial(init_member, config)), compiler_options=quick_options(1))
 
 
 def member_at(tree, index: int):
@@ -52,7 +53,13 @@ def member_at(tree, index: int):
 
 def abstract_population(config: TrainConfig, count: int) -> Population:
     """The shapes of a population, without making one."""
-    return jax.eval_shape(lambda: init_population(config, count))
+
+    def fresh() -> Population:
+        hyper = draw_hyper(config.hyper, config.seed, count)
+        keys = jax.random.split(jax.random.key(0), count)
+        return Population(jax.vmap(partial(init_member, config))(hyper, keys), hyper)
+
+    return jax.eval_shape(fresh)
 
 
 def compile_training(config: TrainConfig, stage: StageConfig, devices: list[Device], kernel: Kernel | None = None):

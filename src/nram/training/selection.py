@@ -32,7 +32,8 @@ def compile_validation(config: TrainConfig, stage: StageConfig, devices: list[De
     instances, complexity = draw_trial(validation_of(config, stage))
     single, double = (task.step_limit.named(complexity, name) for name in ("T", "2T"))
     limits = np.where(np.arange(config.validation) % 4 < 2, single, double)
-    score = mapped(partial(hard_score, config, instances=instances, limits=limits), devices, stage.population)
+    score = partial(hard_score, config, instances=instances, limits=limits)
+    score = mapped(score, devices, stage.population, quick=True)
 
     def validate(population: Population) -> Score:
         return jax.tree.map(np.asarray, score(population.members.controller))

@@ -97,9 +97,11 @@ class _Trainer:
             self.state, self.population = _load_checkpoint(run, config)
         else:
             self.state = _State()
-            self.population = init_population(config, config.stages[0].population)
+            # Arrays of NumPy are split over devices without a compiled function for each shape.
+            self.population = jax.tree.map(np.asarray, init_population(config, config.stages[0].population))
         run.cut_metrics(self.state.rows)
         self._keep()
+        self.validate: Callable[[Population], Score] | None = None  # of the stage that was run last
         self.examinations: dict[int, Examination] = {}  # by member index, of the population as it is now
         self.saved_at = self.ticked_at = time.monotonic()
 
@@ -115,7 +117,7 @@ class _Trainer:
             self._note(f"by the plain path ({kernel.reason})")
         advance = compile_training(config, stage, self.devices, kernel)
         fit = compile_fit(config, stage, self.devices, kernel) if stage.cull.share or stage.straight_through else None
-        validate = compile_validation(config, stage, self.devices)
+        validate = self.validate = compile_validation(config, stage, self.devices)
 
         def score_members() -> tuple[Fit | None, Score]:
             found = fit(self.population, state.stage, state.step) if fit else None
@@ -185,7 +187,7 @@ class _Trainer:
     def finish(self) -> dict[str, Any]:
         """Examine the best members of the last stage, save them and write the result."""
         config, stage = self.config, self.config.stages[-1]
-        score = compile_validation(config, stage, self.devices)(self.population)
+        score = (self.validate or compile_validation(config, stage, self.devices))(self.population)
         self._stop_if_asked()
         order = ranking(self.population, score)[:BEST]
         perfect = self._perfect([member for member in order if score.exact[member] == 1.0])
@@ -268,7 +270,7 @@ class _Trainer:
             loss=float(np.median(loss)) if loss.size else None,
             best_error=float(error.min()),
             median_error=float(np.median(error)),
-            best_exact=float(np.max(report.exact)),
+            best_exact=float(np.asarray(report.exact).max()),
             solved_soft=float(np.mean(solved)),
             solved_hard=state.solved_hard,
             best_hard=state.best_hard,
@@ -276,7 +278,7 @@ class _Trainer:
             perfect=state.perfect,
             examined=len(self.examinations),
             failed=failures_text(self._failures()),
-            skipped=int(np.sum(self.population.members.skipped)),
+            skipped=int(np.asarray(self.population.members.skipped).sum()),
             seconds=round(state.seconds, 2),
             example_steps_per_s=round(rate, 1),
             seconds_left=round(left / rate, 1),
