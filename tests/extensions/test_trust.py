@@ -328,6 +328,9 @@ MAY_EXECUTE = {
     "__init__.py": "exports",
     "cli": "the user's arguments",
     "programs/library.py": "the user's --task",
+    "programs/simplify/specialise.py": "the user's task",
+    "programs/testing.py": "the user's TASK",
+    "soft_machine.py": "the user's modules and task",
     "search/job.py": "the user's TASK and --modules",
     "training/settings.py": "the user's TASK and --set",
 }

@@ -587,7 +587,8 @@ def _learned() -> list[Files]:
         made = (("examples", f"access.jsonl, SHA-256 {file.digest}"),)
         program = replace(program, task=None, made=made, verified=())
         with contextlib.chdir(folder):  # the report names the folder
-            _write(Learned(job, parts, program, judgement_of(program, parts), 2, None, None, 1.5, False, ("note",)))
+            judgement, nothing = judgement_of(program, parts), ((), None, (), (), 0)
+            _write(Learned(job, parts, program, judgement, 2, None, None, 1.5, False, ("note",), *nothing))
         (folder / "learned/search.json").write_bytes(state)
 
     return [_written(write)]

@@ -25,7 +25,7 @@ REFUSED: dict[str, tuple[Any, int | None, str]] = {
     "bytes": (b"123", None, "the memory is b'123': give a list"),
     "an object": ({1: 2}, None, "the memory is {1: 2}: give a list"),
     "a set": ({1, 2, 0}, None, "the memory is {0, 1, 2}: give a list"),
-    "too few cells": ([1, 0], None, "a memory of 2 cells is too small: it needs at least 3 .--memory-size pads."),
+    "too few cells": ([1, 0], None, "a memory of 2 cells is too small: it needs at least 3 .'memory_size' pads."),
     "too few cells after padding": ([0], 2, "a memory of 2 cells is too small"),
     "too small a size": ([0, 0, 0, 0], 3, "the memory has 4 cells, and memory size 3 is smaller: raise it"),
     "a negative size": ([0, 0, 0], -5, "memory size -5 is smaller"),
