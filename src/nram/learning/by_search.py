@@ -29,6 +29,7 @@ MOST_COUNTEREXAMPLES = 6
 # are candidates and not seconds, so that the same seed gives the same programs.
 LEAST_FURTHER = 1_000_000
 FURTHER_SEED = 1_000_003  # after every answer the search begins again, elsewhere
+ENOUGH_REPEATED = 6  # programs found again: others are then not to be expected soon
 WHILE_TOO_SLOW = 8  # times as many, as long as every program takes too many steps at larger sizes
 
 
@@ -87,8 +88,10 @@ def learn_by_search(
             return bool(state.found)
         in_time = any(kept(one).speed.broken_from is None for one in state.found)
         first = state.found[0].candidates
-        further = max(first, LEAST_FURTHER) * (1 if in_time else WHILE_TOO_SLOW)
-        return state.candidates >= first + further or (in_time and len(state.found) > job.alternatives)
+        patience = 1 if in_time else WHILE_TOO_SLOW
+        spent = state.candidates >= first + patience * max(first, LEAST_FURTHER)
+        repeated = state.repeated >= patience * ENOUGH_REPEATED
+        return spent or repeated or (in_time and len(state.found) > job.alternatives)
 
     search = SearchJob(
         name=job.name,

@@ -153,7 +153,9 @@ class Search:
         failed = self.counterexamples(program)
         if failed is None:
             self.state = replace(self.state, refused=self.state.refused + 1)
-        elif not failed and all(program != one.program for one in self.state.found):
+        elif not failed and any(program == one.program for one in self.state.found):
+            self.state = replace(self.state, repeated=self.state.repeated + 1)
+        elif not failed:
             found = Found(program, chain.structure, self.state.candidates)
             self.state = replace(self.state, found=(*self.state.found, found))
         return failed

@@ -64,6 +64,8 @@ class SearchState:
     """Programs that fit the pool and were refused without a counterexample."""
     found: tuple[Found, ...] = ()
     """In the order in which they were found, each once."""
+    repeated: int = 0
+    """How often a program was found that was among them already."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -139,6 +141,7 @@ class _Saved(Tolerant):
     left: Annotated[tuple[_Left, ...], Span(0, 100)]
     refused: Annotated[int, Span(0, 2**62)] = 0  # 0.2 did not write it, nor those found
     found: Annotated[tuple[_Found, ...], Span(0, 1000)] = ()
+    repeated: Annotated[int, Span(0, 2**62)] = 0
     near: Annotated[tuple[_Left, ...], Span(0, 100)] = ()
 
 
@@ -177,6 +180,7 @@ def load_state(path: Path, question: Question) -> SearchState:
             left=_tables(saved.left, question),
             near=_tables(saved.near, question),
             refused=saved.refused,
+            repeated=saved.repeated,
             found=tuple(Found(from_json(one.program, str(path)), one.structure, one.candidates) for one in saved.found),
         )
     except ValueError as error:
