@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=ALTERNATIVES,
         metavar="N",
         help="after the first program that fits, look for at most N others, for as many candidates again as the first "
-        f"took and at least {LEAST_FURTHER:,}; 0: stop at the first (default: {ALTERNATIVES})",
+        f"took and at least {LEAST_FURTHER:,}, or until the same programs come again; 0: stop at the first (default: {ALTERNATIVES})",
     )
     parser.add_argument(
         "--ask",
