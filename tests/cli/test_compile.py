@@ -140,3 +140,10 @@ def test_a_linker_that_fails_is_quoted(program, nram):
     assert failing.status == 1 and "false could not link" in failing.err
     missing = nram.run("compile", program, "--emit", "shared", CC="no-such-compiler")
     assert missing.status == 1 and "no-such-compiler cannot be started" in missing.err
+
+
+def test_a_file_of_python_does_not_hide_a_module_of_python(call, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    outcome = call("compile", "copy", "--emit", "python")
+    assert outcome.status == 0 and "from copy_program import copy" in outcome.out
+    assert [file.name for file in tmp_path.iterdir()] == ["copy_program.py"]

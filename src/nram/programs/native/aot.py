@@ -57,7 +57,9 @@ def compile_program(
     """
     form = form or _form_of(out)
     symbol = function_name(program, name) if form == "python" else symbol_for(program, name)
-    out = out or Path(symbol + ENDINGS[form])
+    if out is None:
+        hides = form == "python" and symbol in sys.stdlib_module_names  # copy.py would hide Python's own module
+        out = Path(symbol + ("_program" if hides else "") + ENDINGS[form])
     check_destination(out)
     if form == "python":
         write_result(out, to_python(program, symbol).encode())
