@@ -443,3 +443,11 @@ def test_messages_in_python_name_arguments_and_not_options(mistake, begun):
         MISTAKES[mistake](begun)
     outside_commands = re.sub(r"'nram [^']*'", "", str(refusal.value))
     assert not re.search(r"--\w", outside_commands), str(refusal.value)
+
+
+def test_a_search_and_learning_show_progress_where_it_is_asked_for(tmp_path: Path, capsys):
+    nram.find_program("access", budget=60, workers=1)
+    nram.learn(DOUBLED, tmp_path / "quiet", budget=60, workers=1)
+    assert capsys.readouterr() == ("", "")  # standard error is no terminal here
+    nram.learn(DOUBLED, tmp_path / "shown", budget=60, workers=1, progress=True)
+    assert "looking for others, to compare them" in capsys.readouterr().err

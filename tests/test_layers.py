@@ -23,6 +23,7 @@ LAYERS = {
     "limits": "",
     "kinds": "",
     "process": "",
+    "progress": "messages",
     "files": "errors",
     "records": "errors",
     "cache": "errors files",
@@ -39,7 +40,7 @@ LAYERS = {
     "machine.kernels": "errors algebra kinds runtime llvm modules machine",
     "training": "display errors extras limits kinds messages files records runtime modules tasks extensions machine "
     "machine.kernels",
-    "training.display": "messages training",
+    "training.display": "messages progress training",
     # Right of it: integers. Nothing here knows a network.
     "programs": "display errors limits messages files records runtime modules tasks extensions",
     "programs.simplify": "errors modules tasks extensions programs",
@@ -47,26 +48,27 @@ LAYERS = {
     "programs.native": "errors files llvm modules programs programs.python_source",
     "pictures": "display errors extras limits files modules tasks programs",
     "programs.verify": "display errors extras limits messages tasks programs pictures",
-    "search": "display errors limits messages files records cache runtime llvm module_tables modules tasks extensions "
-    "programs programs.native programs.simplify",
+    "search": "display errors limits messages progress files records cache runtime llvm module_tables modules tasks "
+    "extensions programs programs.native programs.simplify",
     # The bridge, and what uses both sides.
     "programs.extract": "errors limits runtime tasks extensions machine training programs programs.simplify",
     "pictures.soft_traces": "errors machine tasks pictures",
     "pictures.soft_pictures": "pictures pictures.soft_traces",
     "learning": "display errors extras deprecated limits messages files records runtime tasks extensions training "
+    "training.display "
     "programs programs.simplify pictures search programs.extract",
     "reproduction": "errors extras limits files runtime tasks extensions machine training programs pictures "
     "programs.extract",
     "bench": "errors limits kinds files runtime tasks extensions machine.kernels training programs programs.native "
     "programs.simplify search",
-    "api": "display errors extras limits files runtime modules tasks extensions training training.display programs "
-    "programs.native programs.simplify pictures search programs.extract learning",
+    "api": "display errors extras limits progress files runtime modules tasks extensions training training.display "
+    "programs programs.native programs.simplify pictures search programs.extract learning",
     "soft_machine": "errors kinds modules tasks extensions machine training programs programs.extract api",
     "__init__": "errors extras deprecated",
     "own_modules": "deprecated",
-    "cli": "display errors extras limits kinds messages process files runtime module_tables modules tasks extensions "
-    "machine training training.display programs programs.native programs.simplify pictures programs.verify search "
-    "programs.extract pictures.soft_traces learning reproduction bench __init__",
+    "cli": "display errors extras limits kinds messages process progress files runtime module_tables modules tasks "
+    "extensions machine training training.display programs programs.native programs.simplify pictures programs.verify "
+    "search programs.extract pictures.soft_traces learning reproduction bench __init__",
     "__main__": "process cli",
 }
 
@@ -105,6 +107,7 @@ LATE = {
         search.job -> search.shortening
     """,
     "rich: functions that show nothing do not wait for it": """
+        api -> learning.display
         api -> training.display
     """,
     "z3": """
@@ -127,7 +130,7 @@ LATE = {
         programs.ir -> programs.text
     """,
 }
-MOST_LATE = 40
+MOST_LATE = 41
 
 # Libraries that take long to import, and the layers that may import them. `nram.lazy` imports them on first use.
 HEAVY = {

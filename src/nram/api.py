@@ -1,6 +1,6 @@
 """The verbs of the command line as functions: search, learn, train, extract, trace, compile. `nram` exports them.
 
-Each returns what it made; only `train` shows progress. JAX is imported by `train`, `extract` and `evaluate` alone, and
+Each returns what it made; the long ones show progress. JAX is imported by `train`, `extract` and `evaluate` alone, and
 by `learn` where it trains.
 """
 
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -32,7 +32,9 @@ from nram.pictures.trace_records import Trace, record_trace
 from nram.programs.ir import Program
 from nram.programs.library import load_program
 from nram.programs.testing import COUNT, Tested, run_test
+from nram.progress import Progress, is_shown
 from nram.runtime import DeviceName, on_devices
+from nram.search.display import SearchProgress
 from nram.search.job import SearchJob, Space
 from nram.search.state import Outcome
 from nram.tasks.base import Instance, Task
@@ -68,6 +70,7 @@ def find_program(
     states: int | None = None,
     modules: Sequence[str | Module] | None = None,
     start: Program | None = None,
+    progress: Progress = "auto",
     seconds: float | None = None,
 ) -> Outcome:
     """Search for a program within `budget` seconds, without a network, as `nram search` does.
@@ -75,8 +78,9 @@ def find_program(
     `source` is a task (an object, a name or a file) or examples (a list of instances, or a JSONL file). Without
     `registers`, `repeats` and `states` small structures are tried first. With any of them only programs of that
     structure are: with 3 registers, each module once and one state where nothing is said. `modules` are those of a
-    row in their order, by name, by file or as objects. `start` is a program to be repaired. `seconds` is the old name
-    of `budget`.
+    row in their order, by name, by file or as objects. `start` is a program to be repaired. `progress` shows
+    on standard error how the search goes; 'auto' does so on a terminal and in a notebook. `seconds` is the old name of
+    `budget`.
 
     The outcome has `program`, which is None if none was found, the nearest to it as `best`, and `seconds`. A program
     for a task was right on fresh instances, larger ones among them. `nram.verify` says more of it.
@@ -93,7 +97,10 @@ def find_program(
         if number is not None and number < 1:
             raise UsageError(f"{name} is {number}: give 1 or more, or leave it out")
     job = SearchJob.open(source, Space(registers, repeats, states, modules), seed=seed, start=start)
-    return job.run(budget, workers=workers)
+    if not is_shown(progress):
+        return job.run(budget, workers=workers)
+    with SearchProgress(job.name) as display:
+        return job.run(budget, workers=workers, callbacks=display)
 
 
 # ---- a file of examples
@@ -114,6 +121,7 @@ def learn(
     layout: str | None = None,
     alternatives: int = ALTERNATIVES,
     ask: Ask | None = None,
+    progress: Progress = "auto",
 ) -> Learned:
     """Learn a program from examples within `budget` seconds, as `nram learn` does: by search, then by training.
 
@@ -128,6 +136,7 @@ def learn(
     After the first program that fits, the search looks for `alternatives` others, at most. Where they disagree, `ask`
     is called with a `Question`: its `input`, and in `answers` what the programs answer. It returns the number of an
     answer from 1, the right memory, the right results by name, 'skip', or None to stop. Answers are kept in the folder.
+    `progress` shows on standard error how it goes; 'auto' does so on a terminal and in a notebook.
 
     The result prints as a report. It has `found`, true only if `program` is exact on every example, those held out
     included, `judgement`, the programs in `kept`, an open `question`, and what the examples leave open (`leaves_open`).
@@ -155,7 +164,12 @@ def learn(
         alternatives=alternatives,
         ask=ask,
     )
-    return job.run()
+    if not is_shown(progress):
+        return job.run()
+    from nram.learning.display import LearningProgress  # imports rich
+
+    with LearningProgress(job.name, job.file.layout) as display:
+        return job.run(display)
 
 
 def _reading(cells: str | Iterable[int] | None, result: str | Sequence[str], layout: str | None) -> Reading:
@@ -277,7 +291,7 @@ def train(
     device: DeviceName = "auto",
     resume: bool = False,
     trust: bool = False,
-    progress: bool | Literal["auto"] = "auto",
+    progress: Progress = "auto",
     on_report: Callable[[TrainingReport], None] = lambda report: None,
 ) -> Run:
     """Train a population of machines on a task, as `nram train` does; minutes on a CPU.

@@ -176,6 +176,7 @@ def test_programs_too_large_for_code_of_their_own_are_compiled_too(random_progra
 def test_an_object_file_is_linked_into_a_c_program(tmp_path):
     files = compile_program(COUNT_UP, "object", tmp_path / "count.o", "count_up")
     main = tmp_path / "main.c"
+    assert files.header is not None
     main.write_text(
         f"""#include "{files.header.name}"
         int main(void) {{
@@ -279,6 +280,7 @@ def test_the_header_says_when_a_program_must_be_stopped(tmp_path):
 @needs_gcc
 def test_the_header_serves_c_and_cpp_and_may_be_included_twice(tmp_path):
     files = compile_program(COUNT_UP, "object", tmp_path / "count.o")
+    assert files.header is not None
     for ending, options in ((".c", STRICT), (".cpp", ["-Wall", "-Wextra", "-Werror"])):
         source = tmp_path / f"user{ending}"
         source.write_text(f'#include "{files.header.name}"\n#include "{files.header.name}"\n')

@@ -10,20 +10,17 @@ from typing import Any
 
 from nram.cli.arguments import add_device, add_reading, jax_seed, natural, positive, reading_of
 from nram.cli.output import note, print_json
-from nram.cli.search import SearchProgress
 from nram.errors import UsageError
 from nram.learning.asking import STOP, how_to_answer, question_in_words, reply_from
 from nram.learning.by_search import LEAST_FURTHER
-from nram.learning.callbacks import LearningCallbacks
+from nram.learning.display import LearningProgress
 from nram.learning.job import ALTERNATIVES, METHODS, LearningJob
-from nram.learning.judgement import Judgement
 from nram.learning.kept import Question
 from nram.learning.report import to_json, to_text
 from nram.limits import StepLimit
 from nram.messages import command
 from nram.process import interruptible
 from nram.tasks.example_files import Example, read_examples
-from nram.training.display import TrainingDisplay
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -64,7 +61,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=ALTERNATIVES,
         metavar="N",
         help="after the first program that fits, look for at most N others, for as many candidates again as the first "
-        f"took and at least {LEAST_FURTHER:,}, or until the same programs come again; 0: stop at the first (default: {ALTERNATIVES})",
+        f"took and at least {LEAST_FURTHER:,}, or until the same programs come again; 0: stop at the first "
+        f"(default: {ALTERNATIVES})",
     )
     parser.add_argument(
         "--ask",
@@ -137,16 +135,3 @@ def _ask(question: Question) -> Any:
             return reply
         except UsageError as error:
             note(str(error))
-
-
-class LearningProgress(SearchProgress, LearningCallbacks):
-    """The progress of the search, of the training runs, and of what the held-out examples refuse."""
-
-    training = TrainingDisplay("nram learn")
-
-    def refused(self, judgement: Judgement) -> None:
-        held_out = judgement.held_out
-        self.note(
-            f"a program fits every training example, but only {held_out.right} of the {held_out.examples} held out: "
-            "the search goes on"
-        )

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from nram.cli.arguments import add_reading, natural, positive, reading_of
-from nram.cli.output import PLAIN_SECONDS, ProgressLine, note, print_json
+from nram.cli.output import note, print_json
 from nram.cli.program_argument import add_modules, load_modules, module_options
 from nram.errors import NramError, UsageError
 from nram.extensions.modules import files_of, split_names
 from nram.extras import missing
-from nram.limits import wrong_cells
 from nram.messages import command, pasted
 from nram.process import interruptible
 from nram.programs.files import save_found, to_json
@@ -22,10 +21,9 @@ from nram.programs.ir import Program
 from nram.programs.library import load_program
 from nram.programs.text import table_to_text
 from nram.programs.verify import verify
-from nram.search.callbacks import Best, Report, SearchCallbacks
+from nram.search.display import SearchProgress
 from nram.search.job import SearchJob, Space
 from nram.search.state import Outcome
-from nram.tasks.layout import Layout, values_in_words
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -189,37 +187,3 @@ def _as_json(program: Program, outcome: Outcome, out: Path) -> dict[str, Any]:
 
 def _words(cells: Iterable[int]) -> str:
     return " ".join(map(str, cells))
-
-
-# ---- progress
-
-
-class SearchProgress(ProgressLine, SearchCallbacks):
-    """A progress line, and a line for every program that is better than those before. On standard error."""
-
-    def __init__(self, name: str, layout: Layout | None = None):
-        super().__init__(PLAIN_SECONDS)
-        self.name, self.layout = name, layout
-
-    def note(self, text: str) -> None:
-        self.clear()
-        note(text)
-
-    def report(self, report: Report) -> None:
-        if self.live or report.seconds >= PLAIN_SECONDS:
-            self.show(
-                f"{self.name}: {report.seconds:.0f} s | round {report.round + 1}"
-                f" | {report.candidates / 1e6:.1f}M candidates, {report.per_second / 1e6:.2f}M/s"
-                f" | {report.chains} restarts | {report.counterexamples} counterexamples"
-            )
-
-    def best(self, best: Best) -> None:
-        instance = best.smallest
-        wrong = wrong_cells(best.obtained, instance)
-        what, given = "does not halt", _words(instance.input)
-        if wrong:
-            name = self.layout.name_of(instance.input, wrong[0]) if self.layout is not None else f"cell {wrong[0]}"
-            what = f"{name} is {best.obtained[wrong[0]]} and should be {instance.output[wrong[0]]}"
-        if self.layout is not None:
-            given = f"{values_in_words(self.layout.given(instance.input))}:"
-        self.note(f"{best.seconds:6.1f} s  {best.structure}: wrong on {best.wrong} of {best.pool}; on {given} {what}")

@@ -70,14 +70,14 @@ def soft_step(controller: Controller, wiring: Wiring, options: Options, state: S
     if options.renormalising:
         weights = renormalise(weights)
     clip = jnp.asarray(options.clip, flags.dtype)
-    taken = None
+    taken: Array | None = None
     willing = jax.nn.sigmoid(decision.halt)
-    if options.straight_through or options.hard:
-        taken = certain(jnp.argmax(decision.logits, axis=-1), wiring.values, flags.dtype)
     if options.hard:
-        weights, willing = taken, (decision.halt >= 0).astype(flags.dtype)
+        weights = taken = certain(jnp.argmax(decision.logits, axis=-1), wiring.values, flags.dtype)
+        willing = (decision.halt >= 0).astype(flags.dtype)
         controller_state = controller.harden(controller_state)
     elif options.straight_through:
+        taken = certain(jnp.argmax(decision.logits, axis=-1), wiring.values, flags.dtype)
         willing = willing + jax.lax.stop_gradient((decision.halt >= 0) - willing)
     registers, memory, outputs = run_circuit(
         wiring, options.renormalising, clip, weights, state.registers, state.memory, taken, options.complete

@@ -10,13 +10,14 @@ import sys
 import time
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
 from nram.messages import visible
+from nram.progress import Progress, is_shown
 from nram.training.callbacks import Report, TrainingCallbacks
 from nram.training.config import TrainConfig
 from nram.training.diagnosis import count_text, duration, machine_text
@@ -30,11 +31,9 @@ LABEL = 10  # columns
 BLOCKS = "▁▂▃▄▅▆▇█"
 
 
-def training_display(progress: bool | Literal["auto"] = "auto", title: str = "training") -> TrainingCallbacks:
-    """The display that Python callers want: 'auto' shows progress only on a terminal or in a notebook."""
-    console = Console(stderr=True)
-    shown = progress is True or (progress == "auto" and (console.is_terminal or console.is_jupyter))
-    return TrainingDisplay(title, console) if shown else TrainingCallbacks()
+def training_display(progress: Progress = "auto", title: str = "training") -> TrainingCallbacks:
+    """The display that Python callers want."""
+    return TrainingDisplay(title) if is_shown(progress) else TrainingCallbacks()
 
 
 class TrainingDisplay(TrainingCallbacks):

@@ -1,0 +1,39 @@
+"""The progress of a search, shown to a person."""
+
+from __future__ import annotations
+
+from nram.limits import wrong_cells
+from nram.progress import PLAIN_SECONDS, ProgressLine, note
+from nram.search.callbacks import Best, Report, SearchCallbacks
+from nram.tasks.layout import Layout, values_in_words
+
+
+class SearchProgress(ProgressLine, SearchCallbacks):
+    """A progress line, and a line for every program that is better than those before. On standard error."""
+
+    def __init__(self, name: str, layout: Layout | None = None):
+        super().__init__(PLAIN_SECONDS)
+        self.name, self.layout = name, layout
+
+    def note(self, text: str) -> None:
+        self.clear()
+        note(text)
+
+    def report(self, report: Report) -> None:
+        if self.live or report.seconds >= PLAIN_SECONDS:
+            self.show(
+                f"{self.name}: {report.seconds:.0f} s | round {report.round + 1}"
+                f" | {report.candidates / 1e6:.1f}M candidates, {report.per_second / 1e6:.2f}M/s"
+                f" | {report.chains} restarts | {report.counterexamples} counterexamples"
+            )
+
+    def best(self, best: Best) -> None:
+        instance = best.smallest
+        wrong = wrong_cells(best.obtained, instance)
+        what, given = "does not halt", " ".join(map(str, instance.input))
+        if wrong:
+            name = self.layout.name_of(instance.input, wrong[0]) if self.layout is not None else f"cell {wrong[0]}"
+            what = f"{name} is {best.obtained[wrong[0]]} and should be {instance.output[wrong[0]]}"
+        if self.layout is not None:
+            given = f"{values_in_words(self.layout.given(instance.input))}:"
+        self.note(f"{best.seconds:6.1f} s  {best.structure}: wrong on {best.wrong} of {best.pool}; on {given} {what}")
