@@ -6,6 +6,7 @@ import ast
 import importlib
 import inspect
 import re
+import sys
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -199,15 +200,16 @@ def _is_property(node: ast.FunctionDef) -> bool:
 
 def _types_used(written: list[Source]) -> tuple[list[Source], dict[str, str]]:
     """The other classes and type aliases of this package in the annotations of the public names."""
-    known = {source.node.name for source in written if isinstance(source.node, ast.ClassDef)}
+    known = {(source.module, source.node.name) for source in written if isinstance(source.node, ast.ClassDef)}
     classes: dict[str, Source] = {}
     aliases: dict[str, str] = {}
     for source in written:
         for name in _names_in_types(source.node):
             there, home = _defined(name, source.module)
             value = getattr(home, there, None)
-            if inspect.isclass(value) and value.__module__.startswith("nram") and value.__name__ not in known:
-                classes[name] = Source.of(name, value)
+            if inspect.isclass(value) and value.__module__.startswith("nram"):
+                if (sys.modules[value.__module__], value.__name__) not in known:
+                    classes[name] = Source.of(name, value)
             elif (meaning := _assigned(there, home)) is not None:
                 aliases[name] = meaning
     return [classes[name] for name in sorted(classes)], dict(sorted(aliases.items()))

@@ -137,6 +137,24 @@ print(*Path().iterdir())
     assert report.split("\n")[-2:] == ["", ""], "what is refused leaves nothing behind"
 
 
+def test_names_that_need_jax_are_passed_over_where_all_names_are_listed(tmp_path):
+    code = """
+import inspect, json, pydoc
+import nram
+names = {}
+exec("from nram import *", names)
+assert "verify" in names and "SoftMachine" not in names
+assert "find_program" in dict(inspect.getmembers(nram)) and "find_program" in pydoc.render_doc(nram)
+assert hasattr(nram, "verify") and not hasattr(nram, "SoftMachine")
+for words in ("nram.SoftMachine", "from nram import SoftMachine"):
+    try:
+        exec(words)
+    except nram.NramError as error:
+        print(error)
+"""
+    assert run_without(code, tmp_path) == f"nram.SoftMachine needs JAX, which is not installed: {TRAIN}\n" * 2
+
+
 def test_windows_is_refused_in_one_sentence():
     code = "import sys; sys.platform = 'win32'; import nram"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -45,7 +45,7 @@ LAYERS = {
     "programs": "display errors limits messages files records runtime modules tasks extensions",
     "programs.simplify": "errors modules tasks extensions programs",
     "programs.python_source": "errors modules tasks extensions programs programs.simplify",
-    "programs.native": "errors files llvm modules programs programs.python_source",
+    "programs.native": "display errors files llvm modules programs programs.python_source",
     "pictures": "display errors extras limits files modules tasks programs",
     "programs.verify": "display errors extras limits messages tasks programs pictures",
     "search": "display errors limits messages progress files records cache runtime llvm module_tables modules tasks "

@@ -33,7 +33,7 @@ EVALUATED = {
     "perfection": [{"mode": "hard", "max_complexity": 3, "limit": "T", **SCORE}],
     "curve": [{"max_complexity": 10, "soft": SCORE, "hard": SCORE}],
 }
-KINDS = ["Drawing", "Evaluation", "Instance", "Learned", "Module", "Outcome", "Program", "Report"]
+KINDS = ["Drawing", "Evaluation", "Files", "Instance", "Learned", "Module", "Outcome", "Program", "Report"]
 KINDS += ["Result", "Run", "Task", "Tested", "Trace"]
 
 
@@ -56,6 +56,7 @@ def objects(tmp_path_factory) -> dict[str, Displayed]:
         nram.test(program, task, count=5),
         learned,
         program.draw(),
+        nram.compile_program(program, tmp_path_factory.mktemp("compiled") / "access.c"),
         Evaluation(EVALUATED),
         nram.Run(Path("runs/access-0"), {"task": "access", "seed": 0, "perfect_members": 2, "examined_members": 4}),
     ]
@@ -67,6 +68,11 @@ def test_every_class_that_shows_itself_is_among_the_objects(objects):
         return {kind.__name__}.union(*map(below, kind.__subclasses__()))
 
     assert below(Displayed) - {"Displayed", "Fixed"} == set(objects) == set(KINDS)
+
+
+def test_results_can_be_named_in_annotations(objects):
+    for kind in {*KINDS} - {"Drawing", "Files"}:
+        assert getattr(nram, kind) is type(objects[kind])
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -104,7 +110,7 @@ class _Tags(HTMLParser):
         self.text += data
 
 
-@pytest.mark.parametrize("kind", sorted({*KINDS} - {"Module", "Tested"}))
+@pytest.mark.parametrize("kind", sorted({*KINDS} - {"Module"}))
 def test_a_notebook_shows_html_or_a_picture(objects, kind):
     one: Any = objects[kind]
     shown = one._repr_html_() if hasattr(one, "_repr_html_") else one._repr_svg_()
@@ -121,6 +127,7 @@ def test_html_says_what_matters(objects):
     assert "right under every limit" in words("Report") and "proven" in words("Report")
     assert "FOUND in" in words("Outcome") and "READ" in words("Outcome")
     assert "exact on every example" in words("Learned")
+    assert "RIGHT on all 5" in words("Tested") and "access.h" in words("Files")
     assert "T(n) = 6" in words("Task") and "2 of 4" in words("Run")
     instance: Any = objects["Instance"]
     assert f"<b>{instance.output[0]}</b>" in instance._repr_html_()

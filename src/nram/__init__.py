@@ -18,9 +18,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from nram.deprecated import renamed
+from nram.errors import MissingName
 from nram.errors import NramError as NramError
 from nram.errors import UsageError as UsageError
-from nram.extras import missing_for
+from nram.extras import missing, missing_for
 
 if TYPE_CHECKING:  # for type checkers and editors, to which `as` means that a name is public; see _HOMES
     from nram.api import Run as Run
@@ -39,17 +40,24 @@ if TYPE_CHECKING:  # for type checkers and editors, to which `as` means that a n
     from nram.extensions import register_module as register_module
     from nram.extensions import register_task as register_task
     from nram.extensions import task_names as task_names
+    from nram.learning.job import Learned as Learned
     from nram.limits import StepLimit as StepLimit
     from nram.modules import Module as Module
+    from nram.pictures.trace_records import Trace as Trace
+    from nram.programs.execute import Result as Result
     from nram.programs.ir import Program as Program
     from nram.programs.library import load_program as load_program
+    from nram.programs.testing import Tested as Tested
+    from nram.programs.verify import Report as Report
     from nram.programs.verify import verify as verify
+    from nram.search.state import Outcome as Outcome
     from nram.soft_machine import SoftMachine as SoftMachine
     from nram.soft_machine import load_machine as load_machine
     from nram.soft_machine import stack_instances as stack_instances
     from nram.tasks.base import Instance as Instance
     from nram.tasks.base import SymbolicCase as SymbolicCase
     from nram.tasks.base import Task as Task
+    from nram.training.evaluated import Evaluation as Evaluation
 
 if sys.platform == "win32":
     raise ImportError("nram needs Linux or macOS: on Windows, install and run it in WSL")
@@ -60,16 +68,24 @@ _HOMES = {
     "nram.api": "Run compile_program evaluate extract find_program learn load_run test trace train",
     "nram.modules": "Module",
     "nram.extensions": "get_module get_task module_names register_module register_task task_names",
+    "nram.learning.job": "Learned",
+    "nram.pictures.trace_records": "Trace",
+    "nram.programs.execute": "Result",
     "nram.programs.ir": "Program",
     "nram.programs.library": "load_program",
-    "nram.programs.verify": "verify",
+    "nram.programs.testing": "Tested",
+    "nram.programs.verify": "Report verify",
+    "nram.search.state": "Outcome",
     "nram.limits": "StepLimit",
     "nram.soft_machine": "SoftMachine load_machine stack_instances",
     "nram.tasks.base": "Instance SymbolicCase Task",
+    "nram.training.evaluated": "Evaluation",
 }
 _home_of = {name: home for home, names in _HOMES.items() for name in names.split()}
 
-__all__ = sorted(["NramError", "UsageError", "__version__", *_home_of])  # pyright: ignore[reportUnsupportedDunderAll]
+# Without JAX, `from nram import *` leaves out the names that need it.
+_importable = [name for name, home in _home_of.items() if home != "nram.soft_machine" or missing("train") is None]
+__all__ = sorted(["NramError", "UsageError", "__version__", *_importable])  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:
@@ -82,7 +98,9 @@ def __getattr__(name: str) -> Any:
     except ImportError as error:
         if (library := missing_for(error)) is None:
             raise
-        raise NramError(f"nram.{name} needs {library}") from None
+        # `from nram import NAME` would hide the message of an AttributeError.
+        imported = sys._getframe(1).f_code.co_filename.startswith("<frozen importlib")
+        raise (NramError if imported else MissingName)(f"nram.{name} needs {library}") from None
     value = globals()[name] = getattr(home, name)
     return value
 

@@ -45,6 +45,10 @@ class UsageError(NramError):
     exit_status = 2
 
 
+class MissingName(NramError, AttributeError):
+    """A public name needs a library that is not installed. `hasattr`, `help` and `inspect` then pass over the name."""
+
+
 class UntrustedFile(UsageError):
     """Stored data names Python files that the user has not named. They were not executed."""
 

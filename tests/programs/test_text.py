@@ -59,6 +59,12 @@ def test_printing_gives_the_text_back_but_for_comments_and_spaces():
     assert str(from_text(bare)) == bare
 
 
+def test_commas_between_registers_are_spaces():
+    spaced = next(line for line in EXAMPLE.splitlines() if line.startswith("registers:"))
+    name, registers = spaced.split(": ")
+    assert from_text(EXAMPLE.replace(spaced, f"{name}: {', '.join(registers.split())}")) == from_text(EXAMPLE)
+
+
 def test_outputs_may_have_any_names_and_get_their_numbers_when_printed():
     text = HEAD + "always:\n  value=READ( r2 )\n  o1 = INC (value)\n  done = WRITE(r1, o1)\n  r1,r2:=done,value\n"
     program = from_text(text)

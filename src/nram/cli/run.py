@@ -101,12 +101,12 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.input is not None:
             for name, value in _results(program, before, result).items():
                 print(f"{name} = {' '.join(map(str, value)) if isinstance(value, list) else value}")
-        _show(program, before, result, instance, arguments.full)
         if task is not None and instance is not None:
             cells = f"{len(instance.cells):,} output cell{'' if len(instance.cells) == 1 else 's'}"
             at_limit = not result.halted and arguments.max_steps is None
             verdict = ("right" if right else "WRONG") + (f" at T(n) = {limit_for(program, task)}" if at_limit else "")
             print(f"{verdict}: {cells}, {seconds:.3f} s with checking and compiling")
+        _show(program, before, result, instance, arguments.full)
         if arguments.out is not None:
             print(f"memory written to {arguments.out}")
     if right is False:

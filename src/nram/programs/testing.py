@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from nram.display import Fixed, counted
+from nram.display import Fixed, counted, text_block
 from nram.errors import UsageError
 from nram.extensions import get_task, is_task_file, task_names
 from nram.limits import StepLimit
@@ -71,6 +71,9 @@ class Tested(Fixed):
 
     def _brief(self) -> str:
         return f"{self.program.name}: {self.right} right, {self.wrong} wrong on {self.source}"
+
+    def _repr_html_(self) -> str:
+        return text_block(str(self))
 
     def __str__(self) -> str:
         score = self.score

@@ -222,7 +222,7 @@ class _Parser(Reader):
         if not colon:
             self._wrong_line(f"'{line:.60}' should be 'key: value', and the line 'registers: ...' is still missing")
         elif key == "registers":
-            self.registers = tuple(value.split())
+            self.registers = tuple(value.replace(",", " ").split())
             if not 1 <= len(self.registers) <= ir.MAX_REGISTERS:
                 self._give_up(f"it has {len(self.registers)} registers: name 1 to {ir.MAX_REGISTERS}")
         elif key.startswith("made "):

@@ -19,6 +19,7 @@ from typing import Any, Literal, get_args
 
 from llvmlite import ir
 
+from nram.display import Displayed, heading, table
 from nram.errors import NramError, UsageError
 from nram.files import check_destination, write_result
 from nram.llvm import I1, I32, I64, POINTER, optimised, parsed, target_machine
@@ -36,8 +37,8 @@ ENDINGS: dict[Form, str] = {"object": ".o", "shared": LIBRARY_ENDING, "c": ".c",
 LINKERS = ("cc", "gcc", "clang")
 
 
-@dataclass(frozen=True)
-class Files:
+@dataclass(frozen=True, repr=False)
+class Files(Displayed):
     """The files that were written."""
 
     form: Form
@@ -46,6 +47,13 @@ class Files:
     out: Path
     header: Path | None
     """None for Python."""
+
+    def _brief(self) -> str:
+        return f"{self.out}: {self.form}, function {self.symbol}"
+
+    def _repr_html_(self) -> str:
+        rows = [("function", self.symbol), ("file", self.out), ("header", self.header)]
+        return heading(f"Compiled: {self.form}") + table(rows[: 2 if self.header is None else 3])
 
 
 def compile_program(
