@@ -147,3 +147,17 @@ def test_a_file_of_python_does_not_hide_a_module_of_python(call, tmp_path, monke
     outcome = call("compile", "copy", "--emit", "python")
     assert outcome.status == 0 and "from copy_program import copy" in outcome.out
     assert [file.name for file in tmp_path.iterdir()] == ["copy_program.py"]
+
+
+@pytest.mark.parametrize("words", [["python", "a.py"], ["c", "a.c"], ["object", "a.h"], ["llvm", "a.h"]])
+def test_source_that_nram_did_not_write_is_not_overwritten(words, program, call):
+    form, name = words
+    Path(name).write_text("my own work\n")
+    out = name if form in ("python", "c") else "a.o"
+    outcome = call("compile", program, "--emit", form, "--out", out)
+    assert outcome.status == 2 and f"{name} that nram did not write" in outcome.err
+    other = Path(out).with_name(f"a_nram{Path(out).suffix}")
+    assert f"--out {other}" in outcome.err
+    assert Path(name).read_text() == "my own work\n" and not other.exists()
+    for _ in range(2):  # what nram wrote is overwritten
+        assert call("compile", program, "--emit", form, "--out", other).status == 0

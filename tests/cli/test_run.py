@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from nram.cli.memory_argument import read_memory
-from nram.errors import UsageError
+from nram.errors import NramError, UsageError
+from nram.programs.library import load_program
 
 PAPER = Path(__file__).parents[2] / "src/nram/examples" / "paper"
 COPY, INCREMENT, REVERSE = PAPER / "copy.nram", PAPER / "increment.nram", PAPER / "reverse.nram"
@@ -74,6 +75,28 @@ def test_the_default_limit_without_halting_is_a_failure_that_still_prints_the_re
     assert "--max-steps" in outcome.err and "T(n) = 2n+1" in outcome.err
     batch = call("run", COPY, "--memory", json.dumps([CELLS, CELLS]), "--json")
     assert batch.status == 1 and batch.value["halted"] == [False, False] and "on 2 of 2 memories" in batch.err
+
+
+LOOP = """nram program 1
+name: loop
+layout: x ->y
+registers: r1
+
+always:
+    r1 := r1
+"""
+
+
+def test_a_program_that_may_loop_for_ever_has_no_result(call, tmp_path):
+    program = tmp_path / "loop.nram"
+    program.write_text(LOOP)
+    outcome = call("run", program, "--input", "x=3")
+    assert outcome.status == 1 and "y = " not in outcome.out
+    assert "no result: it did not halt within" in outcome.out
+    assert "it may loop for ever on this input" in outcome.err and "--max-steps" not in outcome.err
+    assert call("run", program, "--input", "x=3", "--json").value["results"] is None
+    with pytest.raises(NramError, match="did not halt"):
+        load_program(program).call(x=3)
 
 
 def test_a_program_that_must_be_stopped_asks_when(call):

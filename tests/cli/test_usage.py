@@ -36,7 +36,7 @@ NOWHERE = "/nowhere/at/all"
 
 # What is asked for, and words that the answer must hold.
 BAD: list[tuple[list[str], tuple[str, ...]]] = [
-    ([], ("VERB",)),
+    ([], ("VERB", "learn a program from a file of examples")),
     (["trian"], ("'trian'", "did you mean train?", "nram --help")),
     (["zzz"], ("'zzz'", "tasks", "sample", "train", "eval", "bench")),
     (["train"], ("TASK", "nram train --help")),

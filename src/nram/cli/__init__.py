@@ -128,6 +128,9 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _run(words: list[str]) -> int:
+    if not words:
+        build_parser(words).print_help(sys.stderr)
+        return 2
     try:
         arguments = build_parser(words).parse_args(words)
     except SystemExit as stop:  # after help, or a refusal that was printed

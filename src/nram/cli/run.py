@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "task. On an instance it runs for at most T(n) steps, and the answer is checked."
     )
     parser.epilog = (
-        "The result is printed whether the program halts or not. The exit status is 1 if the program is wrong on the "
+        "The memory is printed whether the program halts or not. The exit status is 1 if the program is wrong on the "
         "instance. On a memory it is 1 if the program did not halt, unless --max-steps is given or the program's card "
         "says that it is right under every limit."
     )
@@ -99,8 +99,11 @@ def run(arguments: argparse.Namespace) -> int:
         print_json(parts if instance is None else {**parts, "right": right, "cells": instance.cells})
     else:
         if arguments.input is not None:
-            for name, value in _results(program, before, result).items():
+            results = _results(program, before, result)
+            for name, value in (results or {}).items():
                 print(f"{name} = {' '.join(map(str, value)) if isinstance(value, list) else value}")
+            if results is None:
+                print(f"no result: it did not halt within {result.steps} steps")
         if task is not None and instance is not None:
             cells = f"{len(instance.cells):,} output cell{'' if len(instance.cells) == 1 else 's'}"
             at_limit = not result.halted and arguments.max_steps is None
@@ -120,8 +123,10 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     sys.stdout.flush()
     who = program.name if before.ndim == 1 else f"{program.name}, on {running} of {len(before)} memories,"
-    known = "" if program.limit is None else f"; it should finish after {limit_in_words(program)} steps"
-    raise NramError(f"{who} did not halt within {bound} steps, which is 64 M + 1024: give --max-steps{known}")
+    advice = "it may loop for ever on this input"
+    if program.limit is not None:
+        advice = f"give --max-steps; it should finish after {limit_in_words(program)} steps"
+    raise NramError(f"{who} did not halt within {bound} steps, which is 64 M + 1024: {advice}")
 
 
 def _task(arguments, program: Program) -> Task | None:
@@ -146,8 +151,11 @@ def _memory(arguments, program: Program) -> list | np.ndarray:
     return named_memory(program, arguments.input)
 
 
-def _results(program: Program, before: np.ndarray, result: Result) -> dict[str, int | list[int]]:
+def _results(program: Program, before: np.ndarray, result: Result) -> dict[str, int | list[int]] | None:
+    """The results by name; None if the program still ran when it was stopped, and was not made to be stopped."""
     assert program.layout is not None
+    if not (result.halted or program.right_under_every_limit or program.needs_limit):
+        return None
     return program.layout.results(before.tolist(), result.memory.tolist())
 
 

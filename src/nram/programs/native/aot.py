@@ -25,7 +25,7 @@ from nram.files import check_destination, write_result
 from nram.llvm import I1, I32, I64, POINTER, optimised, parsed, target_machine
 from nram.programs.ir import Program
 from nram.programs.memory import LARGEST_SIZE, LEAST_SIZE
-from nram.programs.native.c_source import BAD_CELL, REFUSALS, symbol_for, to_c, to_header
+from nram.programs.native.c_source import BAD_CELL, C_TITLE, REFUSALS, symbol_for, to_c, to_header
 from nram.programs.native.instructions import HALTED, START, element, i32, i64
 from nram.programs.native.llvm import build_advance
 from nram.programs.python_source import function_name, to_python
@@ -34,6 +34,7 @@ Form = Literal["object", "shared", "c", "llvm", "python"]
 FORMS: tuple[Form, ...] = get_args(Form)
 LIBRARY_ENDING = ".dylib" if sys.platform == "darwin" else ".so"
 ENDINGS: dict[Form, str] = {"object": ".o", "shared": LIBRARY_ENDING, "c": ".c", "llvm": ".ll", "python": ".py"}
+PYTHON_TITLE = "# Written by nram compile, which may overwrite this file.\n"
 LINKERS = ("cc", "gcc", "clang")
 
 
@@ -68,14 +69,14 @@ def compile_program(
     if out is None:
         hides = form == "python" and symbol in sys.stdlib_module_names  # copy.py would hide Python's own module
         out = Path(symbol + ("_program" if hides else "") + ENDINGS[form])
-    check_destination(out)
+    _check_source(out, out)
     if form == "python":
-        write_result(out, to_python(program, symbol).encode())
+        write_result(out, (PYTHON_TITLE + to_python(program, symbol)).encode())
         return Files(form, symbol, out, None)
     header = out.with_suffix(".h")
     if header == out:
         raise UsageError(f"{out} would be overwritten by the header: use a name that ends in {ENDINGS[form]}")
-    check_destination(header)
+    _check_source(header, out)
     match form:
         case "object":
             content = object_code({symbol: program})
@@ -88,6 +89,20 @@ def compile_program(
     write_result(out, content)
     write_result(header, to_header(program, symbol).encode())
     return Files(form, symbol, out, header)
+
+
+def _check_source(path: Path, out: Path) -> None:
+    """Refuse to overwrite source code that nram did not write: the file `out`, or the header beside it."""
+    check_destination(path)
+    title = {".py": PYTHON_TITLE, ".c": C_TITLE, ".h": C_TITLE}.get(path.suffix)
+    if title is None or not path.is_file():
+        return
+    with path.open("rb") as file:
+        start = file.read(len(title))
+    if start and start != title.encode():
+        other = out.with_name(f"{out.stem}_nram{out.suffix}")
+        what = f"there is a file {path} that nram did not write"
+        raise UsageError(f"{what}: move it, or choose another name, such as --out {other}")
 
 
 def _form_of(out: Path | None) -> Form:

@@ -15,6 +15,7 @@ from nram.programs.ir import Program, Register, Row, Value, condition_in_words
 from nram.programs.memory import LARGEST_SIZE, LEAST_SIZE
 from nram.programs.text import operation_to_text
 
+C_TITLE = "/* The program '"  # every file begins with it
 RESERVED = """
 auto break case char const continue default do double else enum extern float for goto if inline int long register
 restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
@@ -109,7 +110,7 @@ def _signature(name: str) -> str:
 def _title(program: Program) -> str:
     about = f"task {program.task}, " if program.task else ""
     lines = [
-        f"/* The program '{_in_comment(program.name)}' of a neural random-access machine "
+        f"{C_TITLE}{_in_comment(program.name)}' of a neural random-access machine "
         f"({_in_comment(about)}origin {program.origin}, {program.fingerprint})."
     ]
     if program.needs_limit and program.limit is not None:
