@@ -97,6 +97,57 @@ def test_the_review_says_what_examples_leave_open(case):
     assert any(said in line for line in told), told
 
 
+@pytest.mark.parametrize("memories", [(6,), (4, 5, 6, 7)])
+def test_values_below_what_small_memories_allow_are_noticed(memories):
+    rng = Random(4)
+    rows = []
+    for number in range(30):
+        cells = memories[number % len(memories)]
+        start = [rng.randint(1, 3), 0, *(rng.randint(1, 3) for _ in range(cells - 3)), 0]
+        rows.append((start, [start[0], start[2], *start[2:]]))
+    told = review(facts_of(_examples(rows)))
+    assert any(f"no value is above 3, though the memories have up to {max(memories)} cells" in one for one in told), (
+        told
+    )
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_values_that_fill_their_memories_raise_no_alarm(seed):
+    rng = Random(seed)
+    rows = []
+    for _ in range(40):
+        cells = rng.randint(5, 12)
+        start = [rng.randint(1, cells - 1), 0, *(rng.randint(1, cells - 1) for _ in range(cells - 4)), 0, 0]
+        rows.append((start, [start[0], start[2], *start[2:]]))
+    told = review(facts_of(_examples(rows)))
+    assert not any("above" in line for line in told), told
+
+
+NAMED = {
+    "low values": (lambda rng: [rng.randint(0, 4) for _ in range(rng.randint(1, 9))], "no value is above 4"),
+    "low in one": (lambda rng: [rng.randint(0, 2) for _ in range(rng.randint(1, 9))], "no value in values is above 2"),
+    "gaps": (lambda rng: [rng.randint(0, 4) for _ in range(rng.choice([1, 2, 5, 6]))], "values is never 3, 4 long"),
+    "order": (lambda rng: sorted(rng.randint(0, 4) for _ in range(rng.randint(1, 6))), "always in ascending order"),
+}
+
+
+@pytest.mark.parametrize("case", NAMED)
+def test_the_review_looks_at_columns_and_not_at_the_addresses_of_their_layout(case, tmp_path):
+    """The values hold 0, so a cell says where the list ends. That is not a value of the user."""
+    values, said = NAMED[case]
+    rng = Random(5)
+    rows = [{"values": values(rng), "x": rng.randint(0, 4)} for _ in range(60)]
+    path = tmp_path / "count.jsonl"
+    path.write_text("\n".join(json.dumps({**row, "result": row["values"].count(row["x"])}) for row in rows))
+    file = read_examples(path)
+    assert "end:values" in str(file.layout)
+    facts = facts_of(file.examples, file.layout)
+    told = review(facts)
+    assert any(said in line for line in told) and not any("above 9" in line for line in told), told
+    assert facts.columns is not None and facts.highest["values"] <= 4
+    assert any("a value above" in one for one in facts.unlike({"values": [5, 0], "x": 1}, 9))
+
+
 def test_the_review_names_inputs_and_outputs_that_never_change():
     told = review(facts_of(_examples(([4, 0, *start[2:]], [4, 2, *end[2:]]) for start, end in _rows(top=99))))
     assert any("cell 0 is 4 in every input" in line for line in told)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from nram.learning.columns import Bound, Record, bound_of
+from nram.learning.columns import Record
 from nram.learning.review import Facts
 
 Limit = Callable[[int, int], int]
@@ -59,23 +59,12 @@ class _Maker:
 
     def __init__(self, facts: Facts, rng: Random, limit: Limit):
         self.facts, self.rng, self.limit = facts, rng, limit
-        self.bounds = {name: self._bound(name) for name in (facts.records[0] if facts.records else ())}
         self.can_resize = any(len(one) > 1 for one in facts.lengths.values())
         tight: dict[int, int] = {}
         for index, example in enumerate(facts.examples):
             if example.size not in tight or example.cells < facts.examples[tight[example.size]].cells:
                 tight[example.size] = index
         self.tight = list(tight.values())  # the examples with the least room of each size
-
-    def _bound(self, name: str) -> Bound:
-        return bound_of(
-            [
-                (number, example.size, example.cells)
-                for record, example in zip(self.facts.records, self.facts.examples, strict=True)
-                for value in (record[name],)
-                for number in (value if isinstance(value, list) else [value])
-            ]
-        )
 
     def probe(self) -> Probe | None:
         index = self.rng.randrange(len(self.facts.examples))
@@ -99,7 +88,7 @@ class _Maker:
             return None
         record: Record = {}
         for name, value in self.facts.records[index].items():
-            bound = self.bounds[name]
+            bound = self.facts.bounds[name]
             size = example.size + sum(lengths.values()) - sum(len(lists[index]) for lists in self.facts.lists.values())
             most = size + bound.high if bound.by_size else bound.high
             if isinstance(value, list):

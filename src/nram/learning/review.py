@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import factorial, prod
+from math import factorial, log, prod
 from statistics import median
 
-from nram.learning.columns import Columns, Record, columns_of
+from nram.learning.columns import Bound, Columns, Record, bound_of, columns_of
 from nram.learning.parts import FEW_OF_A_SIZE, by_size, counted
 from nram.tasks.example_files import Example
 from nram.tasks.layout import Layout
@@ -45,16 +45,40 @@ class Facts:
         return {example.cells for example in self.examples}
 
     @cached_property
-    def highest(self) -> int:
-        """The largest value of any input."""
-        return max(max(example.instance.input) for example in self.examples)
+    def numbers(self) -> dict[str, list[tuple[int, int, int]]]:
+        """The numbers of every column, each with the size and the cells of its example.
+
+        Pointers that a layout writes are in no column. Memories of an unknown form are one column.
+        """
+        records = self.records
+        if not records or not records[0]:
+            records = [{"": one.instance.input} for one in self.examples]
+        found: dict[str, list[tuple[int, int, int]]] = {name: [] for name in records[0]}
+        for record, example in zip(records, self.examples, strict=True):
+            for name, value in record.items():
+                numbers = value if isinstance(value, list) else [value]
+                found[name] += [(number, example.size, example.cells) for number in numbers]
+        return found
 
     @cached_property
-    def low_values(self) -> bool:
-        """Whether values stay so low that it cannot be chance, though the memories allow larger ones."""
-        high = self.highest
-        room = [example.cells - 1 for example in self.examples for value in example.instance.input if value]
-        return high < max(self.memories) // 2 and prod(min(1.0, high / most) for most in room) < CHANCE
+    def bounds(self) -> dict[str, Bound]:
+        return {name: bound_of(points) for name, points in self.numbers.items() if points}
+
+    @cached_property
+    def highest(self) -> dict[str, int]:
+        """The largest value of every column whose values do not follow the size, as indices do."""
+        return {name: bound.high for name, bound in self.bounds.items() if not bound.by_size}
+
+    @cached_property
+    def low_values(self) -> dict[str, int]:
+        """The columns whose values stay so low that it cannot be chance, though the memories allow larger ones."""
+        found = {}
+        for name, high in self.highest.items():
+            points = [point for point in self.numbers[name] if point[0]]
+            chance = prod(min(1.0, high / (cells - 1)) for _, _, cells in points)
+            if chance < CHANCE and name not in self.constant and not _follows(points, high):
+                found[name] = high
+        return found
 
     @cached_property
     def orders(self) -> dict[str, str]:
@@ -94,13 +118,19 @@ class Facts:
     def lengths(self) -> dict[str, set[int]]:
         return {name: set(map(len, lists)) for name, lists in self.lists.items()}
 
+    def where(self, name: str) -> str:
+        """In which column a value is, in words: none if all columns have the same largest value."""
+        if len({high for high in self.highest.values() if high}) < 2:
+            return ""
+        return f" from {name}" if name in self.lists and not self.named else f" in {name}"
+
     def unlike(self, record: Record, cells: int) -> list[str]:
         """In which respects an input is like no example, in words."""
         told = []
-        numbers = [n for value in record.values() for n in (value if isinstance(value, list) else [value])]
-        if max(numbers, default=0) > self.highest:
-            told.append(f"a value above {self.highest}")
         for name, value in record.items():
+            high = self.highest.get(name)
+            if high is not None and max(value if isinstance(value, list) else [value], default=0) > high:
+                told.append(f"a value above {high}{self.where(name)}")
             if isinstance(value, list):
                 if len(value) not in self.lengths[name]:
                     told.append(f"{len(value)} {'value' if len(value) == 1 else 'values'} in {name}")
@@ -113,7 +143,17 @@ class Facts:
                 told.append(f"{name} not {self.constant[name]}")
         if not min(self.memories) <= cells <= max(self.memories):
             told.append(f"a memory of {cells} cells")
-        return told
+        return list(dict.fromkeys(told))
+
+
+def _follows(points: Sequence[tuple[int, int, int]], high: int) -> bool:
+    """Whether the size or the number of cells bounds the numbers of points more tightly than their largest does."""
+    widths = len(points) * log(high)
+    for which in (1, 2):
+        more = max(point[0] - point[which] for point in points)
+        if sum(log(point[which] + more) for point in points) < widths - 1e-9:
+            return True
+    return False
 
 
 def facts_of(examples: Sequence[Example], layout: Layout | None = None) -> Facts:
@@ -123,12 +163,12 @@ def facts_of(examples: Sequence[Example], layout: Layout | None = None) -> Facts
 def review(facts: Facts) -> list[str]:
     """What the examples leave open, each with what to add."""
     told = []
-    if facts.low_values:
-        most = max(facts.memories)
+    most = max(facts.memories)
+    for name, high in facts.low_values.items():
         larger = "larger values" if facts.named else f"values up to {most - 1}"
         told.append(
-            f"no value is above {facts.highest}, though the memories have up to {most} cells: add examples with "
-            f"{larger}"
+            f"no value{facts.where(name)} is above {high}, though the memories have up to {most} cells: "
+            f"add examples with {larger}"
         )
     if len(facts.memories) == 1:
         told.append(f"all memories have {min(facts.memories)} cells: add examples with more room")
@@ -139,7 +179,7 @@ def review(facts: Facts) -> list[str]:
         told.append(f"{_named(facts, name)} never equal: add examples with equal values, unless there are none")
     for name, value in facts.constant.items():
         told.append(f"{name} is {value} in every input: add examples with other values, or leave it out")
-    return told + _about_outputs(facts)
+    return list(dict.fromkeys(told + _about_outputs(facts)))
 
 
 def _named(facts: Facts, name: str) -> str:
