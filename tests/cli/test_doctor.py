@@ -20,6 +20,9 @@ def test_a_finished_run_is_explained_and_left_alone(trained, call, bytes_of):
     assert (found["task"], found["seed"], found["status"], found["learned"]) == ("access", 1, "finished", True)
     assert [stage["steps"] for stage in found["stages"]][0] == 150
     assert found["stages"][1]["best_hard"] == 1.0 and found["cures"] == []
+    (fact,) = (line for line in outcome.out.splitlines() if line.startswith("Solved: "))
+    assert fact.startswith("Solved: at best ") and fact.endswith(" of the members at a time, hard.")
+    assert "soft" not in outcome.out.split("error", 1)[1]  # it was examined, and 0% in a report would contradict that
     assert "stops by itself on" in outcome.out and "GiB of main memory" in outcome.out
     assert bytes_of(trained.path) == before
 
@@ -33,7 +36,11 @@ def test_a_stopped_run_names_the_command_that_continues_it(interrupted, call):
 
 @pytest.fixture
 def not_learned(trained, tmp_path) -> Path:
-    """The trained run, as if no member had passed; the weights of member 0 are zeros."""
+    """The trained run, as if all members had solved the validation set and none had passed its examination.
+
+    The metrics are written here, so that the cause does not depend on how the run went. The weights of member 0 are
+    zeros.
+    """
     path = tmp_path / "run"
     shutil.copytree(trained.path, path)
     failed = [{"part": "far", "limit": "T", "members": 4}]
@@ -41,6 +48,11 @@ def not_learned(trained, tmp_path) -> Path:
     result |= {"perfect_members": 0, "examined_members": 4, "failed_examinations": failed}
     (path / "result.json").write_text(json.dumps(result))
     run = RunFolder.open(path)
+    solved = {"levels": {"3": 8}, "solved_soft": 1.0, "solved_hard": 1.0, "best_hard": 1.0, "skipped": 0}
+    rows = run.read_metrics()
+    run.cut_metrics(0)
+    for row in rows:
+        run.append_metrics({**row, **solved})
     controller, description = run.load_member(0)
     run.save_member(0, jax.tree.map(np.zeros_like, controller), description)
     return path

@@ -10,11 +10,11 @@ from typing import Any
 from nram.cli.output import print_json, table, terminal_width
 from nram.cli.run_argument import add_run_folder, open_run
 from nram.messages import visible
-from nram.training.diagnosis import Diagnosis, StageSummary, cure_lines, diagnose, duration
+from nram.training.diagnosis import Diagnosis, cure_lines, diagnose, duration
 
 FIRST_CURES = 3  # at the end of other verbs
 LEGEND = (
-    "(level: the highest; error: the least on training batches, soft; soft, hard: members solved at a time, at most; "
+    "(level: the highest; error: the least on training batches; {columns}: members solved at a time, at most; "
     "best: what the best member solves of the validation set, hard)"
 )
 
@@ -42,8 +42,8 @@ def _print(found: Diagnosis) -> None:
     print_wrapped(f"{found.task}, seed {found.seed}, in {found.run}: {found.machine}")
     print_wrapped(found.verdict)
     if found.stages:
-        print(f"\n{table(_rows(found.stages))}")
-        print_wrapped(LEGEND)
+        print(f"\n{table(_rows(found))}")
+        print_wrapped(LEGEND.format(columns="hard" if found.learned else "soft, hard"))
         print()
     for fact in found.facts:
         print_wrapped(fact)
@@ -53,10 +53,14 @@ def _print(found: Diagnosis) -> None:
     print(f"\nNext: {found.next}")
 
 
-def _rows(stages: list[StageSummary]) -> list[list[str]]:
-    rows = [["stage", "n", "members", "steps", "time", "level", "error", "soft", "hard", "best"]]
-    for one in stages:
-        shares = (one.solved_soft, one.solved_hard, one.best_hard)
+def _rows(found: Diagnosis) -> list[list[str]]:
+    """A row for each stage. A run with a perfect member has no column for soft: it can end before that is counted."""
+    soft = [] if found.learned else ["soft"]
+    rows = [["stage", "n", "members", "steps", "time", "level", "error", *soft, "hard", "best"]]
+    for one in found.stages:
+        shares = (
+            [one.solved_hard, one.best_hard] if found.learned else [one.solved_soft, one.solved_hard, one.best_hard]
+        )
         early = " early" if one.ended and one.steps < one.stage_steps else ""
         rows.append(
             [

@@ -382,11 +382,15 @@ class _Doctor:
         last, trend = self.rows[-1], Trend()
         for row in self.rows:
             trend.add(row)
-        if self.result is None or not self.result.perfect_members:
+        learned = self.result is not None and self.result.perfect_members > 0
+        if not learned:
             still = "it was still getting better" if trend.improving else "it was not getting better any more"
             yield f"Progress: the best member last got better at {duration(trend.improved)}; at the end {still}."
         soft, hard = max(row.solved_soft for row in self.rows), max(row.solved_hard or 0.0 for row in self.rows)
-        yield f"Soft and hard: at best {soft:.0%} of the members were solved soft, and {hard:.0%} hard."
+        if learned:  # the run may have stopped before training batches counted a member as solved soft
+            yield f"Solved: at best {hard:.0%} of the members at a time, hard."
+        else:
+            yield f"Soft and hard: at best {soft:.0%} of the members were solved soft, and {hard:.0%} hard."
         halted = next((row.best_halted for row in reversed(self.rows) if row.best_halted is not None), None)
         if halted is not None:
             yield f"Halting: the best member stops by itself on {halted:.0%} of the validation set."
