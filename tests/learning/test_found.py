@@ -17,18 +17,20 @@ from nram.extensions import get_task, task_names
 from nram.learning.asking import expected_from, question_in_words, reply_from
 from nram.learning.callbacks import LearningCallbacks
 from nram.learning.candidate import Candidate
+from nram.learning.columns import LayoutColumns
 from nram.learning.job import LearningJob
 from nram.learning.judgement import judgement_of
-from nram.learning.kept import Comparison, Kept, merged, question_about
+from nram.learning.kept import Answer, Comparison, Kept, Question, merged, question_about
 from nram.learning.parts import split
 from nram.learning.report import to_json, to_text
 from nram.learning.review import facts_of, review
 from nram.limits import StepLimit
-from nram.programs.files import program_from
+from nram.programs.files import program_from, read_program
 from nram.programs.files import to_json as program_to_json
 from nram.programs.ir import Program
 from nram.tasks.base import Instance
 from nram.tasks.example_files import Example, read_examples
+from nram.tasks.layout import Layout
 
 TASKS = [name for name in task_names() if "-" not in name]
 
@@ -238,7 +240,7 @@ REPLIES = {
     "1 2 0 3": [1, 2, 0, 3],
     "1, 2, 0, 3": [1, 2, 0, 3],
     "result=7": {"result": 7},
-    "result = 1 2": {"result": 3},
+    "result = 1, kept = [2, 3]": {"result": 1, "kept": [2, 3]},
 }
 
 
@@ -248,7 +250,7 @@ def test_replies_are_numbers_memories_or_values_by_name(compared):
     assert question is not None and comparison.facts.columns is not None
     for text, reply in REPLIES.items():
         assert reply_from(text, question) == reply
-    for text in ("", "perhaps", "-1"):
+    for text in ("", "perhaps", "-1", "=", "3 result=1", "result=1 result=2"):
         with pytest.raises(UsageError, match="is no answer"):
             reply_from(text, question)
     columns, answer = comparison.facts.columns, question.answers[1]
@@ -336,6 +338,78 @@ def test_questions_are_asked_on_the_command_line(learned, tmp_path, capsys, monk
     captured = capsys.readouterr()
     assert "is no answer" in captured.err and "there is no answer 9" in captured.err
     assert json.loads(captured.out)["skipped"] and not (folder / "answers.jsonl").exists()
+
+
+@pytest.fixture
+def asked(tmp_path) -> tuple[LayoutColumns, Question]:
+    """A question about the input 2 1 of a file with named columns."""
+    layout = Layout.parse("->result values[] 0")
+    columns, memory = LayoutColumns(layout), [0, 2, 1, 0, 0]
+    answers = [Answer({"result": one}, [one, *memory[1:]], [0], (one,)) for one in (1, 2)]
+    return columns, Question(memory, 20, (), {"values": [2, 1]}, tuple(answers))
+
+
+REFUSED = {
+    "result=-3": "no negative numbers",
+    "result=": "not a whole number",
+    "result=1 2": "not a whole number",
+    "result=1x": "not a whole number",
+    "foo=3": "result is missing: the results are result",
+    "result=1 other=2": "'other' is unknown: the results are result",
+    "1 2 3": "give the number of an answer, or result by name, with values from 0 to 4",
+    "result=99": "with values from 0 to 4",
+    "3": "there is no answer 3",
+}
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_a_reply_that_cannot_be_right_is_refused(asked, text):
+    columns, question = asked
+    with pytest.raises(UsageError, match=REFUSED[text]):
+        expected_from(reply_from(text, question), question, columns)
+    assert expected_from(reply_from("result=4", question), question, columns) == ([4, 2, 1, 0, 0], [0])
+
+
+def test_a_wrong_reply_is_asked_again_and_nothing_is_saved(learned, tmp_path, capsys, monkeypatch):
+    job, path = learned
+    folder = _copy(job, tmp_path / "out").folder
+    lines = iter(["result=1\n", "99 99 99 99 99 99\n", "1 2\n", "stop\n"])
+    monkeypatch.setattr("sys.stdin", type("Lines", (), {"readline": lambda self: next(lines)})())
+    words = ["--method", "search", "--alternatives", "0", "--out", str(folder), "--resume", "--ask"]
+    assert main(["learn", str(path), *words]) == 0
+    assert capsys.readouterr().err.count("is no answer") == 3 and not (folder / "answers.jsonl").exists()
+    with pytest.raises(UsageError, match="is no answer"):
+        replace(job, folder=folder, ask=lambda question: {"result": 99}).run()
+    assert not (folder / "answers.jsonl").exists()
+
+
+def test_a_wrong_answer_loses_no_program_and_can_be_taken_back(learned, tmp_path):
+    job, _ = learned
+    job = replace(_copy(job, tmp_path / "out"), budget=1e-3)  # no time to find others
+    report = json.loads((job.folder / "report.json").read_text())
+    nearly = _program("always:\n a = INC(2)\n WRITE(1, a)\n halt\n")
+    report["programs"].append({"program": program_to_json(nearly), "exact": False})
+    (job.folder / "report.json").write_text(json.dumps(report))
+
+    def ask(question):
+        given = {one.output[1] for one in question.answers}
+        wrong = next(value for value in range(len(question.input)) if value not in given)
+        return [question.input[0], wrong, *question.input[2:]]
+
+    result = replace(job, ask=ask).run()
+    assert not result.found and read_program(job.folder / "program.before.nram").states == RIGHT.states
+    total = len(result.parts.all) + 1
+    assert len(result.kept) == 2
+    assert all(
+        one.candidate.judgement.training.examples + one.candidate.judgement.held_out.examples == total
+        for one in result.kept
+    )
+    assert result.kept[0].candidate.right == max(one.candidate.right for one in result.kept) == total - 1
+    text = to_text(result)
+    assert f"right on {total - 1} of {total}" in text and "program.before.nram is the program" in text
+    (job.folder / "answers.jsonl").unlink()
+    again = job.run()
+    assert again.found and again.program is not None and again.program.states == RIGHT.states
 
 
 def test_a_program_that_is_too_slow_is_found_with_a_warning(learned, tmp_path):

@@ -5,14 +5,16 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from nram.cli.arguments import add_device, add_reading, jax_seed, natural, positive, reading_of
 from nram.cli.output import note, print_json
 from nram.errors import UsageError
-from nram.learning.asking import STOP, how_to_answer, question_in_words, reply_from
+from nram.learning.asking import SKIP, STOP, expected_from, how_to_answer, question_in_words, reply_from
 from nram.learning.by_search import LEAST_FURTHER
+from nram.learning.columns import Columns, columns_of
 from nram.learning.display import LearningProgress
 from nram.learning.job import ALTERNATIVES, METHODS, LearningJob
 from nram.learning.kept import Question
@@ -21,6 +23,7 @@ from nram.limits import StepLimit
 from nram.messages import command
 from nram.process import interruptible
 from nram.tasks.example_files import Example, read_examples
+from nram.tasks.layout import values_in_words
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -82,8 +85,9 @@ def _limit(text: str) -> StepLimit:
 def run(arguments: argparse.Namespace) -> int:
     if not arguments.budget > 0:
         raise UsageError(f"--budget {arguments.budget:g} leaves no time: give seconds above 0")
+    file = read_examples(arguments.examples, reading_of(arguments))
     job = LearningJob(
-        read_examples(arguments.examples, reading_of(arguments)),
+        file,
         arguments.out or Path("learned") / arguments.examples.stem,
         budget=arguments.budget,
         seed=arguments.seed,
@@ -93,7 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
         device=arguments.device,
         resume=arguments.resume,
         alternatives=arguments.alternatives,
-        ask=_ask if arguments.ask else None,
+        ask=partial(_ask, columns_of(file.examples, file.layout)) if arguments.ask else None,
     )
     with interruptible() as stopping, LearningProgress(job.name, job.file.layout) as progress:
         learned = job.run(progress, stopping)
@@ -119,8 +123,9 @@ def _trial(examples: Sequence[Example]) -> dict[str, str | list[str]]:
     return {"input": [f"{name}={' '.join(map(str, v)) if isinstance(v, list) else v}" for name, v in inputs]}
 
 
-def _ask(question: Question) -> Any:
-    """Ask on standard error, and read the answer from standard input. Its end means stop."""
+def _ask(columns: Columns | None, question: Question) -> Any:
+    """Ask on standard error until the answer, from standard input, can be used. The end of the input means stop."""
+    assert columns is not None  # otherwise there are no questions
     note("\n".join(question_in_words(question)))
     while True:
         print(how_to_answer(question), end="", file=sys.stderr, flush=True)
@@ -130,8 +135,9 @@ def _ask(question: Question) -> Any:
             return STOP
         try:
             reply = reply_from(line, question)
-            if isinstance(reply, int) and not 1 <= reply <= len(question.answers):
-                raise UsageError(f"there is no answer {reply}")
+            if reply not in (SKIP, STOP):
+                output, _ = expected_from(reply, question, columns)
+                note(f"Right is: {values_in_words(columns.results(question.input, output))}")
             return reply
         except UsageError as error:
             note(str(error))

@@ -10,10 +10,11 @@ from typing import Any
 
 from nram.errors import UsageError, shown
 from nram.files import write_atomically
-from nram.learning.columns import Columns, LayoutColumns, Record
+from nram.learning.columns import Columns, LayoutColumns
 from nram.learning.kept import Question
 from nram.tasks.example_files import ExampleFile, read_examples
-from nram.tasks.layout import values_in_words
+from nram.tasks.layout import check_values, values_in_words
+from nram.tasks.named_columns import numbers_in
 
 ANSWERS = "answers.jsonl"  # in the folder
 SKIP, STOP = "skip", "stop"
@@ -48,37 +49,43 @@ def reply_from(text: str, question: Question) -> Any:
     if len(words) == 1 and words[0].lower() in (SKIP, STOP):
         return words[0].lower()
     if "=" in text:
-        found = dict(re.findall(r"(\w+)\s*=\s*([0-9\s,]*)", text))
+        before, *parts = re.split(r"(\w+)\s*=", text)
+        names, values = parts[::2], parts[1::2]
+        if before.strip() or not names or len(set(names)) < len(names):
+            raise UsageError(f"{shown(text.strip())} is no answer: give each value once, as name=1")
         results = question.answers[0].results
-        numbers = {name: [int(word) for word in found[name].replace(",", " ").split()] for name in found}
-        return {name: value if isinstance(results.get(name), list) else sum(value) for name, value in numbers.items()}
+        return {
+            name: numbers_in(value.strip(" \n,"), isinstance(results.get(name), list))
+            for name, value in zip(names, values, strict=True)
+        }
     if words and all(word.isdecimal() and len(word) < 10 for word in words):
         return int(words[0]) if len(words) == 1 else [int(word) for word in words]
     raise UsageError(f"{shown(text.strip())} is no answer")
 
 
 def expected_from(reply: Any, question: Question, columns: Columns) -> tuple[list[int], list[int]]:
-    """The expected memory that a reply means, and the addresses that count."""
-    if isinstance(reply, Mapping) and isinstance(columns, LayoutColumns):
-        missing = [name for name in columns.layout.outputs if name not in reply]
-        if missing or len(reply) > len(columns.layout.outputs):
-            raise UsageError(f"an answer by name has {', '.join(columns.layout.outputs)}")
-        given: Record = {name: reply[name] for name in columns.layout.outputs}
-        return columns.layout.answer(question.input, given)
+    """The expected memory that a reply means, and the addresses that count; a UsageError if it cannot be right."""
     if isinstance(reply, int) and not isinstance(reply, bool):
         if not 1 <= reply <= len(question.answers):
             raise UsageError(f"there is no answer {reply}: give 1 to {len(question.answers)}")
         answer = question.answers[reply - 1]
         return answer.output, answer.cells
     size = len(question.input)
-    if isinstance(reply, Sequence) and not isinstance(reply, str) and len(reply) == size:
-        memory = [int(value) for value in reply]
-        if all(0 <= value < size for value in memory):
-            return columns.answer(question.input, memory)
-    raise UsageError(
-        f"{shown(reply)} is no answer: give the number of an answer, or a memory of {size} cells with values in "
-        f"0..{size - 1}"
-    )
+    values = f"values from 0 to {size - 1}"
+    if isinstance(columns, LayoutColumns):
+        names = columns.layout.outputs
+        if isinstance(reply, Mapping):
+            check_values(reply, names, "results")
+            output, cells = columns.layout.answer(question.input, reply)
+            if all(output[cell] < size for cell in cells):
+                return output, cells
+        wanted = f"{' and '.join(names)} by name, with {values}"
+    else:
+        wanted = f"a memory of {size} cells with {values}"
+    numbers = reply if isinstance(reply, Sequence) and not isinstance(reply, str) else ()
+    if len(numbers) == size and all(type(value) is int and 0 <= value < size for value in numbers):
+        return columns.answer(question.input, numbers)
+    raise UsageError(f"{shown(reply)} is no answer: give the number of an answer, or {wanted}")
 
 
 def read_answers(folder: Path) -> ExampleFile | None:

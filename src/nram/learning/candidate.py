@@ -21,10 +21,15 @@ class Candidate:
 
     @property
     def merit(self) -> tuple[int, int, int, int]:
-        """For comparison: right training examples, right held-out ones, halting, then shortness."""
+        """For comparison: right examples, of these right training examples, halting, then shortness."""
         training, held_out = self.judgement.training, self.judgement.held_out
         length = self.program.operations + self.program.rows
-        return training.right, held_out.right, training.halted + held_out.halted, -length
+        return self.right, training.right, training.halted + held_out.halted, -length
+
+    @property
+    def right(self) -> int:
+        """The examples on which it is right, held-out ones included."""
+        return self.judgement.training.right + self.judgement.held_out.right
 
 
 def better(one: Candidate | None, other: Candidate | None) -> Candidate | None:

@@ -12,6 +12,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
@@ -47,6 +48,7 @@ LEAST_TRAINING = 30.0  # seconds: in less, stages are hardly compiled
 # In the folder:
 PROGRAM, TEXT, REPORT, SEARCH, TRAINING = "program.json", "program.nram", "report.json", "search.json", "training"
 PROGRAMS = "programs"  # a folder in it
+BEFORE = "program.before.nram"  # a program that was exact until an answer
 ALTERNATIVES = 4
 MOST_BYTES = 1 << 28  # of a report: the program and some examples, in a form that takes much room
 
@@ -138,9 +140,9 @@ class LearningJob:
         make_folder(folder)
 
     def before(self) -> _Report | None:
-        """What the job that is resumed had found out. Its record is the report, which is written at once."""
+        """What was found out before. Its record is the report, which is written at once."""
         path = self.folder / REPORT
-        if not (self.resume and path.is_file()):
+        if not path.is_file():
             return None
         report = read_record(_Report, read_json(path, MOST_BYTES, "report"), str(path), "; choose another --out")
         if report.examples.sha256 != self.file.digest:
@@ -193,14 +195,17 @@ class _Work:
         self.dropped = False  # a program that fitted before is wrong on an answer
         if report is not None:
             where = str(job.folder / REPORT)
+            programs = [(from_json(one.program, where), one.exact) for one in report.programs]
+            if (job.folder / BEFORE).is_file():  # it fits again if its answer was taken back
+                programs.append((read_program(job.folder / BEFORE), False))
             self.best = None if report.program is None else self._candidate(from_json(report.program, where))
-            for one in report.programs:
-                candidate = self._candidate(from_json(one.program, where))
+            for program, exact in programs:
+                candidate = self._candidate(program)
                 if candidate.judgement.exact:
                     self.fitting.append(self.comparison.measured(candidate))
                 else:
                     self.near.append(candidate)
-                    self.dropped |= one.exact
+                    self.dropped |= exact
             if not self.fitting and self.best is not None and self.best.judgement.exact:  # 0.2 kept one program
                 self.fitting.append(self.comparison.measured(self.best))
         self.looking = not self.fitting  # for programs
@@ -208,6 +213,10 @@ class _Work:
     def _candidate(self, program: Program) -> Candidate:
         how = tuple((key, value) for key, value in program.made if key not in _CARD)
         return Candidate(program, judgement_of(program, self.parts), how)
+
+    def _judged(self, candidate: Candidate) -> Candidate:
+        """The same program, judged with every answer so far."""
+        return replace(candidate, judgement=judgement_of(candidate.program, self.parts))
 
     @property
     def finished(self) -> bool:
@@ -282,10 +291,10 @@ class _Work:
             return True
         save_answer(self.job.folder, question.input, expected_from(reply, question, self.facts.columns))
         self.parts = replace(self.parts, answers=self.job.answers())
-        judged = [(one, self._candidate(one.program)) for one in self.fitting]
-        self.fitting = [replace(one, candidate=now) for one, now in judged if now.judgement.exact]
-        self.near += [now for _, now in judged if not now.judgement.exact]
-        self.best = None if self.best is None else self._candidate(self.best.program)
+        judged = [replace(one, candidate=self._judged(one.candidate)) for one in self.fitting]
+        self.fitting = [one for one in judged if one.exact]
+        self.near = [*map(self._judged, self.near), *(one.candidate for one in judged if not one.exact)]
+        self.best = None if self.best is None else self._judged(self.best)
         self.looking = len(merged(self.fitting)) < 2
         if self.looking:
             left = counted(len(self.fitting), "program")
@@ -303,8 +312,9 @@ class _Work:
         """The result so far. A program from before keeps its card if nothing was done since."""
         job, before = self.job, self.before
         kept = merged(self.fitting)
-        if not kept and self.best is not None:
-            kept = [Kept(self.best, self.comparison.speed(self.best.program))]
+        best = reduce(better, self.near, self.best)  # after an answer it may be another
+        if not kept and best is not None:
+            kept = [Kept(best, self.comparison.speed(best.program))]
         front = nearly_fitting(self.near, [one.candidate for one in kept])
         kept += [Kept(one, self.comparison.speed(one.program)) for one in front]
         if new_cards:
@@ -421,12 +431,16 @@ class _Report(Tolerant):
     program: dict[str, Any] | None
     programs: Annotated[tuple[_Program, ...], Span(0, 100)] = ()  # 0.2 did not write it, nor what was skipped
     skipped: Annotated[tuple[list[int], ...], Span(0, 10**6)] = ()
+    found: bool = False
 
 
 def _write(learned: Learned) -> None:
     """Write the report, then the files that follow from it: whenever the process is killed, nothing is lost."""
     folder, program = learned.job.folder, learned.program
+    before = learned.job.before()
     try:
+        if not learned.found and before is not None and before.found and before.program is not None:
+            save_program(from_json(before.program, str(folder / REPORT)), folder / BEFORE)
         write_atomically(folder / REPORT, (json.dumps(to_json(learned), indent=1) + "\n").encode())
         _write_programs(learned)
     except NramError:

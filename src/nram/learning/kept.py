@@ -248,15 +248,12 @@ def _kinds(unlike: Sequence[str]) -> frozenset[str]:
 def nearly_fitting(near: Sequence[Candidate], fitting: Sequence[Candidate]) -> list[Candidate]:
     """Of programs that do not fit, those that are right on more examples than any that is as short or shorter."""
 
-    def right(one: Candidate) -> int:
-        return one.judgement.training.right + one.judgement.held_out.right
-
     def length(one: Candidate) -> int:
         return one.program.rows + one.program.operations
 
     shortest = min(map(length, fitting), default=10**9)
     front: list[Candidate] = []
-    for one in sorted(near, key=lambda one: (length(one), -right(one))):
-        if length(one) < shortest and right(one) > max(map(right, front), default=0):
+    for one in sorted(near, key=lambda one: (length(one), -one.right)):
+        if length(one) < shortest and one.right > max((other.right for other in front), default=0):
             front.append(one)
     return front[-MOST_NEAR:]

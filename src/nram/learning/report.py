@@ -268,7 +268,14 @@ def _shown(learned: Learned) -> str:
 
 
 def _notes(learned: Learned) -> list[str]:
-    return [f"Note: {text}." for text in (*cautions(learned.parts), *learned.notes)]
+    told = [*cautions(learned.parts), *learned.notes]
+    earlier = learned.job.folder / "program.before.nram"
+    if not learned.found and earlier.is_file():
+        told.append(
+            f"{earlier} is the program that was exact until an answer. If the answer was wrong, delete its line in "
+            f"answers.jsonl, then: {_again(learned.job)}"
+        )
+    return [f"Note: {text}." for text in told]
 
 
 # ---- what to do

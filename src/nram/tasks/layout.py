@@ -150,7 +150,7 @@ class Layout:
 
     def memory(self, values: Values, memory_size: int | None = None) -> list[int]:
         """The memory at the start. Without `memory_size` it is the smallest that all inputs and results fit into."""
-        _require(values, self.inputs)
+        check_values(values, self.inputs, "inputs")
         least = self.least_memory(values)
         size = least if memory_size is None else memory_size
         if size < least:
@@ -425,15 +425,15 @@ def value_problem(name: str, value: Any, many: bool) -> str | None:
     return None
 
 
-def _require(values: Values, columns: Mapping[str, Part]) -> None:
-    """Refuse values that are not those of the columns."""
+def check_values(values: Values, columns: Mapping[str, Part], what: str) -> None:
+    """Refuse values that are not those of the columns, which are `what`: inputs or results."""
     missing, unknown = (
         [name for name in columns if name not in values],
         [name for name in values if name not in columns],
     )
     if missing or unknown:
         wrong = f"{missing[0]} is missing" if missing else f"{shown(unknown[0])} is unknown"
-        raise UsageError(f"{wrong}: the inputs are {', '.join(columns)}")
+        raise UsageError(f"{wrong}: the {what} are {', '.join(columns)}")
     for name, part in columns.items():
         problem = value_problem(name, values[name], part.length is not None)
         if problem is not None:
