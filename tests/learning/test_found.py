@@ -22,8 +22,9 @@ from nram.learning.job import LearningJob
 from nram.learning.judgement import judgement_of
 from nram.learning.kept import Answer, Comparison, Kept, Question, merged, question_about
 from nram.learning.parts import split
+from nram.learning.probes import make_probes
 from nram.learning.report import to_json, to_text
-from nram.learning.review import facts_of, review
+from nram.learning.review import Facts, facts_of, review
 from nram.limits import StepLimit
 from nram.programs.files import program_from, read_program
 from nram.programs.files import to_json as program_to_json
@@ -154,6 +155,42 @@ def test_the_review_names_inputs_and_outputs_that_never_change():
     told = review(facts_of(_examples(([4, 0, *start[2:]], [4, 2, *end[2:]]) for start, end in _rows(top=99))))
     assert any("cell 0 is 4 in every input" in line for line in told)
     assert any("cell 1 is 2 in every output" in line for line in told)
+
+
+def _columns(folder: Path, rows) -> Facts:
+    path = folder / "columns.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    file = read_examples(path)
+    return facts_of(file.examples, file.layout)
+
+
+def test_zero_and_empty_lists_are_named_and_tried_where_no_example_has_them(tmp_path):
+    rng = Random(1)
+    lists = [[rng.randint(1, 12) for _ in range(n)] for n in range(1, 9) for _ in range(6)]
+    rows = [{"values": one, "limit": rng.randint(1, 12), "few": [1, 2], "result": 0} for one in lists]
+    facts = _columns(tmp_path, rows)
+    told = "\n".join(review(facts))
+    assert "limit is never 0" in told and "no list in values is empty" in told and "in few" not in told
+    unlike = {word for probe in make_probes(facts, lambda size, cells: 100) for word in probe.unlike}
+    assert {"limit = 0", "an empty list in values"} <= unlike
+    rows += [{"values": [], "limit": 3, "few": [1, 2], "result": 0}]
+    rows += [{"values": [1], "limit": 0, "few": [1, 2], "result": 0}]
+    told = "\n".join(review(_columns(tmp_path, rows)))
+    assert "never 0" not in told and "empty" not in told
+
+
+def test_lists_that_are_equally_long_are_empty_together(tmp_path):
+    rng = Random(1)
+    sizes = [n for n in range(1, 9) for _ in range(6)]
+    rows = [{one: [rng.randint(1, 9) for _ in range(n)] for one in "ab"} | {"result": 0} for n in sizes]
+    records = [
+        facts.columns.record(probe.input)
+        for facts in [_columns(tmp_path, rows)]
+        for probe in make_probes(facts, lambda size, cells: 100)
+        if facts.columns is not None
+    ]
+    assert {"a": [], "b": []} in records
+    assert all(bool(record["a"]) == bool(record["b"]) for record in records)
 
 
 def _task_examples(name: str) -> list[Example]:
@@ -296,6 +333,13 @@ def test_the_report_shows_all_programs_and_the_question(learned, tmp_path, capsy
     assert [one["exact"] for one in value["programs"]] == [True, True] and value["programs"][0]["chosen"]
     assert value["question"]["answers"][0]["cells"] == [1] and value["leaves_open"]
     assert value["programs"][0]["steps"]["words"] == "1 step"
+
+
+def test_the_report_says_where_the_program_does_not_halt(learned, tmp_path):
+    result = _copy(learned[0], tmp_path / "out").run()
+    endless = replace(result, kept=(replace(result.kept[0], endless=3),))
+    assert f"every example, but not on 3 of {result.probes} fresh inputs." in to_text(endless)
+    assert "It halts by itself on every example.\n" in to_text(result)
 
 
 def test_an_answer_becomes_an_example_and_wrong_programs_are_dropped(learned, tmp_path):

@@ -20,6 +20,7 @@ TRIES = 500
 BEYOND = 6  # lists may be so much longer than those of the examples
 LONG = (1.5, 2, 3, 4, 6)  # times the longest list: the series on which steps are measured
 OF_EACH_LENGTH = 4
+OF_EACH_EDGE = 12  # tries with a column that is 0 or empty, where no example has that
 MOST_LENGTH = 200
 SPARE = (0, 0, 0, 1, 3, 8)  # cells more than in an example
 
@@ -39,7 +40,9 @@ class Probe:
 def make_probes(facts: Facts, limit: Limit, seed: int = 0) -> list[Probe]:
     """Different probes, those most like the examples first, then the smallest."""
     maker = _Maker(facts, Random(seed), limit)
-    probes = {tuple(one.input): one for _ in range(TRIES if facts.records else 0) if (one := maker.probe()) is not None}
+    edges = [None] * TRIES + [name for name in (*facts.never_zero, *facts.never_empty) for _ in range(OF_EACH_EDGE)]
+    made = [maker.probe(edge) for edge in edges if facts.records]
+    probes = {tuple(one.input): one for one in made if one is not None}
     known = {tuple(example.instance.input) for example in facts.examples}
     fresh = [probe for memory, probe in probes.items() if memory not in known]
     return sorted(fresh, key=lambda probe: (len(probe.unlike), len(probe.input), probe.input))
@@ -66,14 +69,17 @@ class _Maker:
                 tight[example.size] = index
         self.tight = list(tight.values())  # the examples with the least room of each size
 
-    def probe(self) -> Probe | None:
+    def probe(self, edge: str | None = None) -> Probe | None:
+        """A probe of about the size of an example. The column `edge` is 0, or empty with all that are as long as it."""
         index = self.rng.randrange(len(self.facts.examples))
         room = self.rng.choice(SPARE)
         cells = self.facts.examples[index].cells + room
         within = self.rng.random() < 0.3  # values as in the examples
         change = (self.can_resize and self.rng.random() < 0.6) * self.rng.randint(-3, BEYOND)
         lengths = {name: len(lists[index]) + change for name, lists in self.facts.lists.items()}
-        return self._laid_out(index, lengths, cells, within, room)
+        if edge in lengths:
+            lengths |= dict.fromkeys(self.facts.as_long_as(edge), 0)
+        return self._laid_out(index, lengths, cells, within, room, edge)
 
     def long_probe(self, length: int) -> Probe | None:
         index = max(self.tight, key=lambda i: (self.facts.examples[i].size, -i))
@@ -81,10 +87,13 @@ class _Maker:
         cells = self.facts.examples[index].cells + length
         return self._laid_out(index, lengths, cells, True, 0)
 
-    def _laid_out(self, index: int, lengths: dict[str, int], cells: int, within: bool, room: int) -> Probe | None:
+    def _laid_out(
+        self, index: int, lengths: dict[str, int], cells: int, within: bool, room: int, edge: str | None = None
+    ) -> Probe | None:
         """A record of these lengths in a memory with as much room as an example has, and `room` more."""
         columns, example = self.facts.columns, self.facts.examples[index]
-        if columns is None or min(lengths.values(), default=1) < 1:
+        least = 0 if edge in lengths else 1
+        if columns is None or min(lengths.values(), default=1) < least:
             return None
         record: Record = {}
         for name, value in self.facts.records[index].items():
@@ -97,6 +106,8 @@ class _Maker:
             else:  # indices, and cells that are always 0, stay what they are
                 high = cells - 1 if most > 0 and not bound.by_size and not within else min(most, cells - 1)
                 record[name] = self._number(bound.low, high, record)
+        if edge is not None and edge not in lengths:
+            record[edge] = 0
         memory = columns.memory(record, example.instance.input, room)
         if memory is None:
             return None

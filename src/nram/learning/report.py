@@ -244,7 +244,9 @@ def _halting(learned: Learned) -> str:
     judgement = learned.judgement
     assert judgement is not None
     if judgement.halts:
-        return "It halts by itself on every example."
+        endless = learned.kept[0].endless
+        unless = f", but not on {endless} of {learned.probes} fresh inputs" if endless else ""
+        return f"It halts by itself on every example{unless}."
     halted = judgement.training.halted + judgement.held_out.halted
     total = judgement.training.examples + judgement.held_out.examples
     at_limit = any(one.only_at_limit for score in (judgement.training, judgement.held_out) for one in score.wrong)

@@ -115,6 +115,24 @@ class Facts:
         return found
 
     @cached_property
+    def never_zero(self) -> list[str]:
+        """The columns of the user with numbers that vary and are never 0."""
+        if not self.named:
+            return []
+        seen = {name: [one[name] for one in self.records] for name in self.records[0] if name not in self.lists}
+        return [name for name, numbers in seen.items() if 0 not in numbers and name not in self.constant]
+
+    @cached_property
+    def never_empty(self) -> list[str]:
+        """The columns of the user with lists whose lengths vary and are never 0."""
+        return [name for name, seen in self.lengths.items() if self.named and len(seen) > 1 and 0 not in seen]
+
+    def as_long_as(self, name: str) -> list[str]:
+        """The columns whose lists are as long as those of this column, in every example. It is one of them."""
+        lengths = {other: list(map(len, lists)) for other, lists in self.lists.items()}
+        return [other for other in lengths if lengths[other] == lengths[name]]
+
+    @cached_property
     def lengths(self) -> dict[str, set[int]]:
         return {name: set(map(len, lists)) for name, lists in self.lists.items()}
 
@@ -132,7 +150,9 @@ class Facts:
             if high is not None and max(value if isinstance(value, list) else [value], default=0) > high:
                 told.append(f"a value above {high}{self.where(name)}")
             if isinstance(value, list):
-                if len(value) not in self.lengths[name]:
+                if not value and name in self.never_empty:
+                    told.append(f"an empty list in {name}")
+                elif len(value) not in self.lengths[name]:
                     told.append(f"{len(value)} {'value' if len(value) == 1 else 'values'} in {name}")
                 order = self.orders.get(name)
                 if order and value != sorted(value, reverse=order == "descending"):
@@ -141,6 +161,8 @@ class Facts:
                     told.append(f"equal values in {name}")
             elif value != self.constant.get(name, value):
                 told.append(f"{name} not {self.constant[name]}")
+            elif value == 0 and name in self.never_zero:
+                told.append(f"{name} = 0")
         if not min(self.memories) <= cells <= max(self.memories):
             told.append(f"a memory of {cells} cells")
         return list(dict.fromkeys(told))
@@ -179,6 +201,8 @@ def review(facts: Facts) -> list[str]:
         told.append(f"{_named(facts, name)} never equal: add examples with equal values, unless there are none")
     for name, value in facts.constant.items():
         told.append(f"{name} is {value} in every input: add examples with other values, or leave it out")
+    told += [f"{name} is never 0: add examples where it is, unless it cannot be" for name in facts.never_zero]
+    told += [f"no list in {name} is empty: add examples, unless it cannot be" for name in facts.never_empty]
     return list(dict.fromkeys(told + _about_outputs(facts)))
 
 

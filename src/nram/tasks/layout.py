@@ -446,7 +446,7 @@ def values_in_words(values: Values) -> str:
     for name, value in values.items():
         numbers = [value] if isinstance(value, int) else value
         more = f" ... ({len(numbers)} numbers)" if len(numbers) > MOST_SHOWN else ""
-        words.append(f"{name} = {' '.join(map(str, numbers[:MOST_SHOWN]))}{more}")
+        words.append(f"{name} = {' '.join(map(str, numbers[:MOST_SHOWN])) or '(empty)'}{more}")
     return ", ".join(words)
 
 
