@@ -170,7 +170,7 @@ def test_zero_and_empty_lists_are_named_and_tried_where_no_example_has_them(tmp_
     rows = [{"values": one, "limit": rng.randint(1, 12), "few": [1, 2], "result": 0} for one in lists]
     facts = _columns(tmp_path, rows)
     told = "\n".join(review(facts))
-    assert "limit is never 0" in told and "no list in values is empty" in told and "in few" not in told
+    assert "limit is never 0" in told and "no list in values is empty" in told and "list in few" not in told
     unlike = {word for probe in make_probes(facts, lambda size, cells: 100) for word in probe.unlike}
     assert {"limit = 0", "an empty list in values"} <= unlike
     rows += [{"values": [], "limit": 3, "few": [1, 2], "result": 0}]
