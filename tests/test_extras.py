@@ -16,6 +16,7 @@ from nram.extras import LIBRARIES
 
 ROOT = Path(__file__).parents[1]
 RUN = ROOT / "tests/compatibility/0.1/finished"
+OWN = ROOT / "src/nram/examples"
 EXAMPLES = ROOT / "src/nram/examples/files/double.jsonl"
 OPTIONAL = [module for modules in LIBRARIES.values() for module in modules]
 TRAIN, VERIFY, PLOTS = (f"pip install 'nram[{extra}]'" for extra in LIBRARIES)
@@ -41,7 +42,10 @@ CASES = {
     "sample copy --complexity 3": (0, ""),
     "train copy --set help": (0, "stages.0.population"),
     "train copy": (1, f"training needs JAX, which is not installed: {TRAIN}"),
-    "search access --registers 2 --verify-budget 0.2": (0, f"proofs: they need Z3, which is not installed: {VERIFY}"),
+    "search access --registers 2 --verify-budget 0.2": (
+        0,
+        f"proofs: a proof needs Z3, which is not installed: {VERIFY}",
+    ),
     f"learn {EXAMPLES} --budget 60": (0, f"search only: training needs JAX, which is not installed: {TRAIN}"),
     f"learn {EXAMPLES} --method train --out new": (1, TRAIN),
     f"eval {RUN}": (1, TRAIN),
@@ -50,6 +54,10 @@ CASES = {
     "simplify copy --out simple.nram": (0, ""),
     "verify copy --max-n 3 --largest 20 --budget 0.2": (0, f"a proof needs Z3, which is not installed: {VERIFY}"),
     "verify copy --max-n 0 --largest 0": (1, VERIFY),
+    f"verify {OWN}/programs/maximum.nram --task {OWN}/tasks/maximum.py --max-n 2 --largest 20": (
+        0,
+        "the task maximum has no symbolic inputs",
+    ),
     "test copy copy --count 20": (0, "RIGHT"),
     "show copy": (0, "READ"),
     "run copy --memory 4,7,5,2,0,0,0,0": (0, ""),

@@ -384,11 +384,18 @@ def test_the_report_is_json():
 def test_the_report_in_words_says_what_was_proven_and_what_was_not():
     words = str(verify(program_of("right/swap"), exhaustive_up_to=2, symbolic_up_to=3, largest=20))
     proven, _, tested = words.partition("only tested")
-    assert "RIGHT UNDER EVERY LIMIT" in proven
+    assert "RIGHT UNDER EVERY LIMIT: proven for n <= 3, tested on 1,013 inputs up to n = 20\n" in proven
     assert "every M from the least up" in proven and "n = 2 to 3" in proven
     assert "random" not in proven and "random" in tested
+    alone = random(program_of("right/swap"), 20)
+    ground = "on all 1,013 inputs tested; nothing is proven"
+    assert f"RIGHT UNDER EVERY LIMIT {ground}\n" in str(alone) and ground in repr(alone)
+    assert "LIMIT: proven for n <= 2 in small memories\n" in str(exhaustive(program_of("right/swap"), 2))
     words = str(exhaustive(program_of("stopped/access"), 1))
-    assert "MUST BE STOPPED" in words and "limits T " in words
+    assert (
+        "RIGHT ONLY AT T(n): proven for n <= 1 in small memories. THIS PROGRAM MUST BE STOPPED" in words
+        and "limits T " in words
+    )
 
 
 def test_a_counterexample_in_words_has_its_trace_and_how_to_repeat_it():

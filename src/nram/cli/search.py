@@ -13,14 +13,13 @@ from nram.cli.output import note, print_json
 from nram.cli.program_argument import add_modules, load_modules, module_options
 from nram.errors import NramError, UsageError
 from nram.extensions.modules import files_of, split_names
-from nram.extras import missing
 from nram.messages import command, pasted
 from nram.process import interruptible
 from nram.programs.files import save_found, to_json
 from nram.programs.ir import Program
 from nram.programs.library import load_program
 from nram.programs.text import table_to_text
-from nram.programs.verify import verify
+from nram.programs.verify import verify, why_no_proof
 from nram.search.display import SearchProgress
 from nram.search.job import SearchJob, Space
 from nram.search.state import Outcome
@@ -121,8 +120,8 @@ def _search(arguments: argparse.Namespace, job: SearchJob, out: Path) -> int:
 def _found(arguments: argparse.Namespace, program: Program, job: SearchJob, outcome: Outcome, out: Path) -> int:
     report = unsaved = None
     if job.task is not None and arguments.verify_budget > 0:
-        library = missing("verify")
-        note(f"verifying {out}" if library is None else f"verifying {out} without proofs: they need {library}")
+        reason = why_no_proof(program, job.task)
+        note(f"verifying {out}" if reason is None else f"verifying {out} without proofs: {reason}")
         report = verify(program, job.task, budget=arguments.verify_budget)
         program = report.recorded()
         try:

@@ -26,7 +26,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_program(parser)
     parser.add_argument("--task", metavar="TASK", help="the task (default: the program's task)")
     parser.add_argument(
-        "--budget", type=seconds, default=20.0, metavar="S", help="seconds for each of the three parts (default: 20)"
+        "--budget",
+        type=seconds,
+        default=20.0,
+        metavar="S",
+        help="seconds for each of the three parts, so three times as many in all (default: 20)",
     )
     parser.add_argument(
         "--max-n",

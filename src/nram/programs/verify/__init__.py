@@ -40,11 +40,12 @@ def verify(
 ) -> Report:
     """Check whether a program solves a task: exhaustively on small sizes, by proofs, and on random instances.
 
-    `task` defaults to the program's task. `budget` is the time in seconds for each of the three methods.
-    `exhaustive_up_to` is the largest n of the exhaustive part (default: as far as the time allows), `symbolic_up_to`
-    the largest n to prove, `largest` the largest n to sample; 0 leaves a part out. Exhaustive runs, and proofs that do
-    not succeed for all M at once, take M from the least up to `extra` more. After a failure at T(n) the remaining
-    parts are skipped; after a failure under a larger limit they check T(n) alone.
+    `task` defaults to the program's task. `budget` is the time in seconds for each of the three methods, so the
+    whole takes up to three times as long. `exhaustive_up_to` is the largest n of the exhaustive part (default: as
+    far as the time allows), `symbolic_up_to` the largest n to prove, `largest` the largest n to sample; 0 leaves a
+    part out. Exhaustive runs, and proofs that do not succeed for all M at once, take M from the least up to `extra`
+    more. After a failure at T(n) the remaining parts are skipped; after a failure under a larger limit they check
+    T(n) alone.
     """
     checked = verification(program, task if isinstance(task, Task) else task_of(program, task), engine, progress)
     began = time.monotonic()
@@ -63,8 +64,8 @@ def verify(
             why = "not asked for"
         elif up_to is not None and up_to < smallest:
             why = f"asked for only up to n = {up_to}"
-        elif method == "symbolic" and (library := missing("verify")) is not None:
-            why = f"a proof needs {library}"
+        elif method == "symbolic" and (reason := why_no_proof(program, checked.task)) is not None:
+            why = reason
         else:
             return True
         whole.skipped.append(Skipped(method, (smallest, None), "", why))
@@ -91,6 +92,17 @@ def verify(
         counterexample=_smallest(checked, whole.failures),
         seconds=time.monotonic() - began,
     )
+
+
+def why_no_proof(program: Program, task: Task) -> str | None:
+    """Why nothing can be proven. A library that is not installed comes last: installing it alone may not help."""
+    if task.symbolic is None:
+        return f"the task {task.name} has no symbolic inputs"
+    for module in program.modules:
+        if not module.built_in and not module.emits:
+            return f"the module {module.name} has no emitted form, from which formulas are made (emit of its Module)"
+    library = missing("verify")
+    return None if library is None else f"a proof needs {library}"
 
 
 def _smallest(checked: Verification, failures: list[Failure]) -> Counterexample | None:

@@ -21,17 +21,12 @@ def prove_sizes(verification: Verification, *, largest: int, extra: int, seconds
     """
     task = verification.task
     every_n = task.min_complexity, None
-    if task.symbolic is None:
-        return Part(skipped=[Skipped("symbolic", every_n, "", f"the task {task.name} has no symbolic inputs")])
-    user_defined = [module for module in verification.program.modules if not module.built_in]
-    for module in user_defined:
-        if not module.emits:
-            why = f"the module {module.name} has no emitted form, from which formulas are made (emit of its Module)"
-            return Part(skipped=[Skipped("symbolic", every_n, "", why)])
     prover = _Prover(verification, time.monotonic() + seconds, beyond)
     prover.run(range(task.min_complexity, largest + 1), extra)
     part = Part(list(prover.found.values()), list(prover.undecided.values()), prover.failures)
-    for module in user_defined:
+    for module in verification.program.modules:
+        if module.built_in:
+            continue
         what = f"that the emitted form of {module.name}, which proofs use, equals its integer meaning"
         part.skipped.append(Skipped("symbolic", every_n, what, "only tested, when it was loaded"))
     return part

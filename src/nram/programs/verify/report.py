@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -112,13 +113,13 @@ class Report(Displayed):
         return self.to_text()
 
     def _brief(self) -> str:
-        parts = counted(len(self.findings), "finding"), counted(len(self.skipped), "part") + " not checked"
+        skipped = counted(len(self.skipped), "part") + " not checked"
         name = shortened(self.program.name, 40)
-        return f"on {name} for {self.task.name}: {self.verdict}, {', '.join(parts)}, {self.seconds:.1f} s"
+        return f"on {name} for {self.task.name}: {self.verdict}{self._ground()}; {skipped}, {self.seconds:.1f} s"
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        title = heading(f"{self.program.name} on the task {self.task.name}: {self.verdict}{self._remark()}")
+        title = heading(f"{self.program.name} on the task {self.task.name}: {self.verdict}{self._ground()}")
         rows = [["proven" if finding.proven else "tested", *_finding_words(finding)] for finding in self.findings]
         rows += [["not checked", *_skip_words(skip)] for skip in self.skipped]
         example = self.counterexample
@@ -128,7 +129,7 @@ class Report(Displayed):
     def to_text(self, called: str | None = None, width: int | None = 120) -> str:
         """The report for people. `called` is how the program is named on the command line; None in Python."""
         parts = [f"{self.program.name} on the task {self.task.name}, T(n) = {self.limit}", ""]
-        parts += [self.verdict.upper().replace("T(N)", "T(n)") + self._remark(), ""]
+        parts += [self.verdict.upper().replace("T(N)", "T(n)") + self._ground(), ""]
         proven = [finding for finding in self.findings if finding.proven]
         tested = [finding for finding in self.findings if not finding.proven]
         for title, findings in (
@@ -144,12 +145,38 @@ class Report(Displayed):
         parts.append(f"{self.seconds:.1f} s")
         return "\n".join(parts) + "\n"
 
-    def _remark(self) -> str:
-        if self.verdict == "right only at T(n)":
-            if self.counterexample is None:
-                return ": nothing is known about larger step limits"
-            return ": THIS PROGRAM MUST BE STOPPED after T(n) steps, it does harm afterwards"
-        return ""
+    def _ground(self) -> str:
+        """What a verdict of right rests on, and what it leaves open."""
+        if not self.right:
+            return ""
+        only_first = self.verdict == "right only at T(n)"
+        findings = [finding for finding in self.findings if only_first or finding.limits != ("T",)]
+        every = self._proven_up_to(finding for finding in findings if finding.extra_memory is None)
+        small = self._proven_up_to(findings)
+        proofs = [f"n <= {every}"] if every is not None else []
+        if small is not None and small != every:
+            proofs.append(f"n <= {small} in small memories")
+        tested = [finding for finding in findings if not finding.proven]
+        inputs = f"{sum(finding.instances or 0 for finding in tested):,} inputs"
+        if proofs:
+            ground = f": proven for {' and '.join(proofs)}"
+            if tested:
+                ground += f", tested on {inputs} up to n = {max(finding.complexity[1] for finding in tested):,}"
+        else:
+            ground = f" on all {inputs} tested; nothing is proven"
+        if not only_first:
+            return ground
+        if self.counterexample is None:
+            return ground + "; nothing is known about larger step limits"
+        return ground + ". THIS PROGRAM MUST BE STOPPED after T(n) steps, it does harm afterwards"
+
+    def _proven_up_to(self, findings: Iterable[Finding]) -> int | None:
+        """The n up to which these findings prove every complexity; None if the smallest is not proven."""
+        proven = {n for one in findings if one.proven for n in range(one.complexity[0], one.complexity[1] + 1)}
+        n = smallest = self.task.min_complexity
+        while n in proven:
+            n += 1
+        return n - 1 if n > smallest else None
 
     def _counterexample_lines(self, example: Counterexample, called: str | None, width: int | None) -> list[str]:
         which = "T(n)" if example.at_first else "more than T(n)"
