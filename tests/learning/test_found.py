@@ -270,6 +270,24 @@ def test_steps_that_grow_with_the_square_are_noticed_before_they_fail(compared):
         assert SLOW.run(start, max_steps=30 * size + 200).halted is in_time
 
 
+@pytest.mark.parametrize("probes", ["with probes", "without probes"])
+def test_limits_of_the_file_itself_are_extrapolated(probes):
+    """The examples name their own steps, in a line. Without a rule for the cells that count there are no probes."""
+    examples = []
+    for line, (start, end) in enumerate(_rows(room=(3, 4)), 1):
+        cells = [1] if line % 2 or probes == "with probes" else [0]
+        size = sum(map(bool, start))
+        examples.append(Example(line, Instance(start, end, cells, cells, 30 * size + 200), frozenset(cells), True))
+    comparison = Comparison(facts_of(examples), None, 0)
+    assert bool(comparison.long_probes) is (probes == "with probes") and comparison.limit(20, 99) == 800
+    assert comparison.speed(RIGHT).broken_from is None
+    broken = comparison.speed(SLOW).broken_from
+    assert broken is not None
+    for size, in_time in ((broken - 2, True), (broken + 2, False)):
+        start = [3, 0, *[1] * (size - 1), 0, 0, 0]
+        assert SLOW.run(start, max_steps=30 * size + 200).halted is in_time
+
+
 REPLIES = {
     "2": 2,
     " skip\n": "skip",

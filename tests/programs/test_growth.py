@@ -97,3 +97,37 @@ def test_steps_that_follow_the_memory_are_told_by_its_size():
     assert array is not None and str(array) == "about 2n + 1 steps"  # both explain it, and n is what people know
     fast = growth_of_runs([(n, 2 * n, 2**n) for n in range(1, 13)])
     assert fast is not None and (fast.kind, fast.letter) == (FASTER, "n")
+
+
+def test_growth_with_the_size_is_not_hidden_by_few_memory_sizes():
+    """The longest runs of three memory sizes lie near a line. The single runs do not."""
+    runs = [(n, cells, n * n + 2 * n + 3) for cells in (14, 15, 16) for n in range(1, cells - 4)]
+    growth = growth_of_runs(runs)
+    assert growth is not None and str(growth) == "about n^2 + 2n + 3 steps" and growth.breaks(StepLimit(4, 100)) == 12
+
+
+def test_steps_that_vary_are_told_as_the_most():
+    growth = growth_of_runs([(n, 9, steps) for n in (3, 4, 5) for steps in (5, 37, 20)])
+    assert growth is not None and growth.sentence == "It takes up to 37 steps"
+    growth = growth_of([(n, steps) for n in SIZES for steps in (3, 2 * n + 3)])
+    assert growth is not None and growth.sentence == "It takes at most about 2n + 3 steps"
+    growth = growth_of([(n, 2 ** (n + 3)) for n in SIZES])
+    assert growth is not None and growth.sentence == "Its steps grow faster than n^3"
+
+
+NOISY = {
+    "a cubic that bends down": [3, 7, 12, 15, 16, 17, 21, 26],
+    "one long run": [3, 5, 7, 7, 9, 9, 11, 17],
+    "three sizes": [3, 9, 40],
+}
+
+
+@pytest.mark.parametrize("case", NOISY)
+def test_few_noisy_points_are_not_taken_for_fast_growth(case):
+    growth = growth_of(enumerate(NOISY[case], 1))
+    assert growth is not None and growth.kind in ("linear", "unclear")
+
+
+def test_slopes_that_are_nearly_equal_break_no_limit():
+    growth = growth_of([(n, 5 * n + n // 9) for n in range(1, 30)])
+    assert growth is not None and growth.breaks(StepLimit(5, 20)) is None

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import ceil
 from typing import Any
 
 from nram.learning.candidate import Candidate
@@ -14,7 +15,7 @@ from nram.learning.probes import Probe, make_long_probes, make_probes
 from nram.learning.review import Facts
 from nram.limits import StepLimit, example_limits
 from nram.programs.execute import execute
-from nram.programs.growth import DEGREES, FASTER, UNCLEAR, Growth, growth_of_runs
+from nram.programs.growth import DEGREES, FASTER, UNCLEAR, Growth, growth_of_runs, limit_of
 from nram.programs.ir import Program
 from nram.programs.memory import default_max_steps
 from nram.tasks.example_files import default_steps
@@ -129,9 +130,19 @@ class Comparison:
 
     def __init__(self, facts: Facts, steps: StepLimit | None, seed: int):
         self.facts, self.steps, self.seed = facts, steps, seed
+        self.own_limits = steps is None and any(example.own_steps for example in facts.examples)
+        """Whether the file says how many steps its examples may take."""
+
+    @cached_property
+    def file_limit(self) -> Growth | None:
+        """What the file's own limits are at any size; None if that cannot be told."""
+        limits = ((example.size, example.instance.steps) for example in self.facts.examples)
+        return limit_of(limits) if self.own_limits else None
 
     def limit(self, size: int, cells: int) -> int:
         """The step limit of an example of this size in a memory of so many cells."""
+        if self.file_limit is not None:
+            return max(1, ceil(self.file_limit(size) - 1e-6))
         return default_steps(size, cells) if self.steps is None else self.steps(size)
 
     @cached_property
@@ -171,19 +182,22 @@ class Comparison:
 
     def _broken(self, steps: Sequence[int | None], growth: Growth | None) -> int | None:
         """The smallest size at which the limit is broken: as measured on long probes, or as the growth tells."""
-        if self.steps is None and any(example.own_steps for example in self.facts.examples):
-            return None  # the file's own limits, which are not known at other sizes
-        long = list(zip(self.long_probes, steps, strict=True))
-        measured = [probe.size for probe, many in long if many is None or many > probe.steps]
-        if not long or growth is None or growth.letter != "n" or growth.kind in ("constant", "linear", UNCLEAR):
-            return min(measured, default=None)
-        largest = max(self.long_probes, key=lambda probe: probe.size)
-        more = len(largest.input) - largest.size  # cells of larger memories, if their room stays the same
-        if not measured:
-            return growth.breaks(lambda n: self.limit(n, n + more))
+        if self.own_limits and self.file_limit is None:
+            return None  # the limits of the file say nothing about other sizes
+        long = zip(self.long_probes, steps, strict=True)
+        measured = min((probe.size for probe, many in long if many is None or many > probe.steps), default=None)
+        if growth is None or not growth.clear:
+            return measured
+        tight = [(one.size, -len(one.input)) for one in self.long_probes]
+        tight = tight or [(one.size, -one.cells) for one in self.facts.examples]
+        more = -sum(max(tight))  # cells that larger memories have beyond their size, if their room stays the same
+        shift = more if growth.letter == "M" else 0
+        if measured is None:
+            broken = growth.breaks(lambda n: self.limit(n - shift, n - shift + more))
+            return None if broken is None else broken - shift
         seen = max(example.size for example in self.facts.examples)
-        between = range(seen + 1, min(measured))
-        return next((n for n in between if growth(n) > self.limit(n, n + more)), min(measured))
+        between = range(seen + 1, measured)
+        return next((n for n in between if growth(n + shift) > self.limit(n, n + more)), measured)
 
 
 def _longest(probe: Probe) -> int:

@@ -181,11 +181,13 @@ def _speed(learned: Learned) -> str:
     if speed.growth is None:
         return "How its steps grow cannot be told from one size."
     letter = "n: the size" if speed.growth.letter == "n" else "M: the cells of the memory"
-    words = f"It takes {speed.growth} ({letter})."
+    words = f"{speed.growth.sentence} ({letter})."
     if speed.broken_from is None:
         return words
     advice = "If it may take longer, say so, as with --steps 20n+200; otherwise search longer for a faster program."
-    beyond = f"From size {speed.broken_from} on that is more than its limit, {learned.job.steps_in_words}."
+    own = learned.job.steps is None and any(example.own_steps for example in learned.parts.all)
+    limit = "the limit that the file's examples follow" if own else f"its limit, {learned.job.steps_in_words}"
+    beyond = f"From size {speed.broken_from} on that is more than {limit}."
     return f"{words} {beyond}\n{addressed(advice)}"
 
 

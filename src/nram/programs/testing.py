@@ -12,7 +12,7 @@ from nram.display import Fixed, counted, text_block
 from nram.errors import UsageError
 from nram.extensions import get_task, is_task_file, task_names
 from nram.limits import StepLimit
-from nram.programs.growth import FASTER, UNCLEAR, Growth, growth_of, growth_of_runs
+from nram.programs.growth import Growth, growth_of_runs, limit_of
 from nram.programs.ir import Program
 from nram.programs.library import limit_for
 from nram.programs.scores import Score, own_limits, score_of
@@ -106,11 +106,12 @@ class Tested(Fixed):
             "most steps  " + "  ".join(f"{most[size]:>{width}}" for size in chosen),
         ]
         if self.growth is not None:
-            faster = f"Its steps grow {self.growth}".removesuffix(" steps")
-            words = faster if self.growth.kind == FASTER else f"It takes {self.growth}"
-            lines.append(f"{words}, measured up to {self.growth.letter} = {self.growth.largest}.")
+            halted = len(self.score.runs)
+            which = "" if halted == self.score.examples else f" in the {halted:,} runs that halted"
+            largest = f"{self.growth.letter} = {self.growth.largest}"
+            lines.append(f"{self.growth.sentence}, measured up to {largest}{which}.")
         if self.breaks is not None:
-            lines.append(f"From n = {self.breaks:,} on this is likely to exceed the step limit. Then it is wrong.")
+            lines.append(f"From n = {self.breaks:,} on it may not halt within the step limit.")
         return lines
 
 
@@ -180,18 +181,21 @@ def _on_file(program: Program, path: Path, reading: Reading, called: str) -> Tes
     if file.repeated:
         notes.append(f"{counted(file.repeated, 'repeated example')} left out")
     score = score_of(program, file.examples, _first_limit if program.needs_limit else own_limits)
-    least: dict[int, int] = {}
-    for example in file.examples:
-        least[example.size] = min(example.instance.steps, least.get(example.size, example.instance.steps))
+    limit = limit_of((example.size, example.instance.steps) for example in file.examples)
     notes.append(f"what counts: {file.counted}")
     source = f"{called}: {counted(len(file.examples), 'example')}"
-    return _tested(program, source, score, growth_of(least.items()), notes)
+    return _tested(program, source, score, limit, notes)
 
 
 def _tested(
     program: Program, source: str, score: Score, limit: StepLimit | Growth | None, notes: Sequence[str] = ()
 ) -> Tested:
     growth = growth_of_runs(score.runs)
-    known = growth is not None and growth.letter == "n" and growth.kind != UNCLEAR
-    breaks = growth.breaks(limit) if growth is not None and known and limit is not None and score.exact else None
+    breaks = None
+    # A program that was right before it halted need not halt in time.
+    in_time = score.exact and score.halted == score.examples
+    if in_time and limit is not None and growth is not None and growth.letter == "n" and growth.clear:
+        breaks = growth.breaks(limit)
+    if breaks is not None and limit is not None and program.right_under_every_limit and program.limit is not None:
+        breaks = None if limit(breaks) >= program.limit(breaks) else breaks  # its card knows better
     return Tested(program, source, score, tuple(notes), growth, breaks)
