@@ -116,13 +116,41 @@ def rows_of(panel: Panel, width: int = 80) -> dict[str, str]:
 def test_a_panel_says_how_good_the_best_member_is_whether_it_gets_better_and_what_comes_next():
     rows = rows_of(panel_of(START, CHECKED))
     assert rows["best"] == "97.4% right as a program up to n = 12, level 6 of 6, soft error 0.012"
-    assert rows["trend"].endswith("getting better")
+    assert rows["trend"].endswith("getting better: right as a program, level, soft error")
     assert rows["levels"].endswith("24 members on level 1, 7 on level 6")
     assert rows["next"] == "stage 1, n <= 6, best 8 members: at step 500"
-    assert rows["time"].startswith("0:12 gone, at most about 1:2")
     no_better = [replace(CHECKED, step=200 + 25 * index, seconds=12.0 + 10 * index) for index in range(10)]
     assert rows_of(panel_of(START, *no_better))["trend"].endswith("no better for 1:00")
     assert rows_of(panel_of(EARLY))["next"] == "stage 2, n <= 15, best 4 members: at step 800 or once 3 are right"
+
+
+def test_nothing_is_said_of_a_trend_at_the_first_report():
+    panel = panel_of(CHECKED)
+    assert "trend" not in rows_of(panel) and "better" not in panel.line()
+
+
+def test_the_trend_names_the_figure_that_got_better():
+    """The share that is right as a program fell from 4.7% to 3.1%, and the soft error with it."""
+    first = replace(CHECKED, best_hard=0.047, best_error=0.5)
+    panel = panel_of(first, replace(first, step=225, best_hard=0.031, best_error=0.1))
+    assert rows_of(panel)["trend"].endswith("getting better: soft error")
+
+
+def test_the_time_goes_on_between_reports_and_counts_examining(monkeypatch):
+    clock = 100.0
+    monkeypatch.setattr(display.time, "monotonic", lambda: clock)
+    panel = panel_of(START, replace(CHECKED, stage=2))  # no stage follows, so nothing is compiled again
+    assert rows_of(panel)["time"].startswith("0:12 gone, about 1:23 left and examining,")
+    clock += 3
+    assert rows_of(panel)["time"].startswith("0:15 gone, about 1:20 left and examining,")
+    panel.begin("examining the best 4 members, also at n = 50")
+    clock += 13
+    assert rows_of(panel)["time"].startswith("0:28 gone, about 1:23 left and examining,")  # no training meanwhile
+    panel.add(replace(CHECKED, stage=2, step=225, seconds=28.0, seconds_left=60.0))
+    assert rows_of(panel)["time"].startswith("0:28 gone, about 1:13 left,")  # another examination may come
+    panel.begin("examining the best 4 members, also at n = 50")
+    clock += 5
+    assert rows_of(panel)["time"].startswith("0:33 gone, about 1:08 left,")
 
 
 def test_a_stage_that_ended_early_has_a_full_bar():

@@ -1,6 +1,6 @@
 """Live progress of training: a panel on a terminal or in a notebook, plain lines elsewhere. Not on standard output.
 
-how good the best member is, whether it gets better, what comes next, and how long it takes at most
+how good the best member is, whether it gets better, what comes next, and about how long it takes
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class TrainingDisplay(TrainingCallbacks):
 
     def activity(self, text: str) -> None:
         if self.panel is not None:
-            self.panel.activity = text
+            self.panel.begin(text)
         if self.screen is not None:
             self.screen.refresh()
         elif time.monotonic() - self.busy_at >= PLAIN_SECONDS:  # quick work is not worth a line
@@ -153,15 +153,27 @@ class Panel:
         self.activity: str | None = None
         self.reported_at = time.monotonic()
         self.compiling = 0.0  # the most seconds from the end of a stage to the first report of the next
+        self.examining = 0.0  # the most seconds of an examination; 0: there was none yet
+        self.busy_since = 0.0  # the clock when the activity began
         self.ended = False
 
+    def begin(self, activity: str) -> None:
+        """The run is busy with something besides training."""
+        self.activity, self.busy_since = activity, time.monotonic()
+
     def add(self, report: Report) -> None:
+        if self._is_examining:
+            self.examining = max(self.examining, time.monotonic() - self.busy_since)
         self.activity = None
         if report.stage not in self.reports:  # a stage begins with compiling
             self.compiling = max(self.compiling, time.monotonic() - self.reported_at)
         self.reported_at = time.monotonic()
         self.reports[report.stage] = report
         self.trend.add(report)
+
+    @property
+    def _is_examining(self) -> bool:
+        return (self.activity or "").startswith("examining")
 
     @property
     def last(self) -> Report | None:
@@ -175,7 +187,7 @@ class Panel:
         parts = [
             f"stage {report.stage} (n<={report.max_complexity}) step {report.step}/{report.stage_steps}",
             f"best member {self._best(report)}",
-            self._trend_words(report),
+            *([words] if (words := self._trend_words(report)) else []),
             *([f"members per level {levels}"] if self.config.curriculum.enabled else []),
             _all(report),
             *([f"examined {_examined(report)}"] if report.examined else []),
@@ -221,7 +233,9 @@ class Panel:
         report = self.last
         if report is None:
             return [("now", self.activity or "starting")] if not self.ended else []
-        rows = [("best", self._best(report)), ("trend", f"{_spark(self.trend.errors)}  {self._trend_words(report)}")]
+        rows = [("best", self._best(report))]
+        if words := self._trend_words(report):
+            rows.append(("trend", f"{_spark(self.trend.errors)}  {words}"))
         rows += [("levels", _levels(report))] if self.config.curriculum.enabled else []
         rows.append(("all", _all(report)))
         if report.examined:
@@ -254,20 +268,27 @@ class Panel:
         return f"stage {index}, n <= {following.max_complexity}, best {kept} members: at step {stage.steps}{early}"
 
     def _trend_words(self, report: Report) -> str:
+        """Whether the best member gets better, and by which figures; empty while it is too early to say."""
         if report.perfect:
             return f"{count_text(report.perfect, 'perfect member')}"
         if report.best_hard == 1.0:
             return "right on the whole validation set"
-        if self.trend.improving:
-            return "getting better"
+        if self.trend.improving:  # the best member may be better by one figure and worse by another
+            figures = [name for name in self.trend.figures if name != "level" or self.config.curriculum.enabled]
+            return f"getting better: {', '.join(figures)}" if figures else ""
         return f"no better for {duration(self.trend.waiting)}"
 
     def _time_words(self, report: Report) -> str:
         later = len(self.config.stages) - 1 - report.stage
+        now = time.monotonic()
+        spent = now - self.reported_at
+        gone = f"{duration(report.seconds + spent)} gone"
         if self.ended or (report.stage_ends and not later):
-            return f"{duration(report.seconds)} gone"
-        left = max(1.0, report.seconds_left + later * self.compiling)
-        return f"{duration(report.seconds)} gone, at most about {duration(left)} left"
+            return gone
+        if self.activity is not None:  # nothing is trained meanwhile
+            spent = min(now - self.busy_since, self.examining if self._is_examining else self.compiling)
+        left = report.seconds_left + later * self.compiling + self.examining - spent
+        return f"{gone}, about {duration(max(1.0, left))} left" + ("" if self.examining else " and examining")
 
 
 def _all(report: Report) -> str:

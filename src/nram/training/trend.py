@@ -34,6 +34,7 @@ class Trend:
         self.improved_at = 0  # the number of reports then
         self.improved = self.now = 0.0  # seconds of the run
         self.level, self.error, self.hard = 0, math.inf, 0.0
+        self.figures: list[str] = []  # those that got better last; none at the first report of the stage
 
     def add(self, point: Point) -> None:
         if point.stage != self.stage:
@@ -43,7 +44,13 @@ class Trend:
         error = sum(self.errors[-SMOOTH:]) / len(self.errors[-SMOOTH:])
         level, hard = point.highest_level, point.best_hard or 0.0
         smaller = error <= self.error - PROGRESS and error <= (1 - RELATIVE) * self.error
-        if level > self.level or smaller or hard >= self.hard + PROGRESS or hard == 1.0 > self.hard:
+        better = {
+            "right as a program": hard >= self.hard + PROGRESS or hard == 1.0 > self.hard,
+            "level": level > self.level,
+            "soft error": smaller,
+        }
+        if any(better.values()):
+            self.figures = [name for name, gained in better.items() if gained and len(self.errors) > 1]
             self.improved, self.improved_at = point.seconds, len(self.errors)
             # A record moves only with a gain that counts, so that small gains add up.
             self.level, self.error, self.hard = max(self.level, level), min(self.error, error), max(self.hard, hard)
