@@ -20,7 +20,7 @@ from nram.learning.candidate import Candidate
 from nram.learning.columns import LayoutColumns
 from nram.learning.job import LearningJob
 from nram.learning.judgement import judgement_of
-from nram.learning.kept import Answer, Comparison, Kept, Question, merged, question_about
+from nram.learning.kept import Answer, Comparison, Kept, Question, merged, nearly_fitting, question_about
 from nram.learning.parts import split
 from nram.learning.probes import make_probes
 from nram.learning.report import to_json, to_text
@@ -28,6 +28,7 @@ from nram.learning.review import Facts, facts_of, review
 from nram.limits import StepLimit
 from nram.programs.files import program_from, read_program
 from nram.programs.files import to_json as program_to_json
+from nram.programs.growth import growth_of
 from nram.programs.ir import Program
 from nram.tasks.base import Instance
 from nram.tasks.example_files import Example, read_examples
@@ -358,6 +359,56 @@ def test_the_report_says_where_the_program_does_not_halt(learned, tmp_path):
     endless = replace(result, kept=(replace(result.kept[0], endless=3),))
     assert f"every example, but not on 3 of {result.probes} fresh inputs." in to_text(endless)
     assert "It halts by itself on every example.\n" in to_text(result)
+
+
+def test_programs_that_nearly_fit_stand_apart_in_the_table(learned, tmp_path):
+    result = _copy(learned[0], tmp_path / "out").run()
+    one = result.kept[0]
+    training = replace(one.candidate.judgement.training, right=one.candidate.judgement.training.right - 1)
+    near = replace(one.candidate, judgement=replace(one.candidate.judgement, training=training))
+    lines = to_text(replace(result, kept=(*result.kept, replace(one, candidate=near)))).splitlines()
+    place = lines.index("smaller programs that nearly fit:")
+    assert lines[place - 1].startswith(" 2") and lines[place + 1].startswith(" 3")
+    assert "nearly fit" not in to_text(result)
+
+
+def test_what_is_far_from_fitting_is_not_shown_as_nearly_fitting(compared):
+    slow, _, fitting = (one.candidate for one in compared[1])
+
+    def right(count: int) -> Candidate:
+        training = replace(fitting.judgement.training, right=count)
+        return replace(fitting, judgement=replace(fitting.judgement, training=training))
+
+    near, far = right(fitting.judgement.training.examples - 1), right(1)
+    assert nearly_fitting([near], [slow]) == [near]
+    assert nearly_fitting([far], [slow]) == [] and nearly_fitting([far], []) == [far]
+
+
+def test_the_verdict_names_the_cells_that_count_if_others_change(learned, tmp_path):
+    result = _copy(learned[0], tmp_path / "out").run()
+    assert result.judgement is not None
+    stray = replace(result.judgement, training=replace(result.judgement.training, stray=5))
+    assert "exact in the cells that count on every example" in to_text(replace(result, judgement=stray))
+    assert "exact on every example" in to_text(result)
+
+
+def test_a_letter_is_explained_where_the_steps_use_it(learned, tmp_path):
+    result = _copy(learned[0], tmp_path / "out").run()
+    assert "It takes 1 step.\n" in to_text(result)
+    growth = growth_of([(n, 2 * n) for n in range(1, 9)])
+    linear = replace(result.kept[0], speed=replace(result.kept[0].speed, growth=growth))
+    assert "It takes about 2n steps (n: the size)." in to_text(replace(result, kept=(linear,)))
+
+
+def test_after_a_failure_constants_are_asked_for_unless_the_input_has_one(learned, tmp_path):
+    result = _copy(learned[0], tmp_path / "out").run()
+    assert result.judgement is not None
+    wrong = replace(result.judgement, training=replace(result.judgement.training, right=0))
+    said = "give it as a cell (programs know only 0, 1 and 2)"
+    assert said in to_text(replace(result, judgement=wrong))
+    examples = _examples(([5, 0, *start[2:]], [5, 0, *start[2:]]) for start, _ in _rows())
+    parts = split(examples, 0, "examples")
+    assert said not in to_text(replace(result, judgement=wrong, parts=parts))
 
 
 def test_an_answer_becomes_an_example_and_wrong_programs_are_dropped(learned, tmp_path):

@@ -21,6 +21,7 @@ from nram.programs.memory import default_max_steps
 from nram.tasks.example_files import default_steps
 
 MOST_NEAR = 3  # programs that nearly fit, in the table
+LEAST_RIGHT = 0.8  # of the examples: a program that is right on fewer does not nearly fit
 MOST_KEPT = 12
 
 
@@ -260,14 +261,19 @@ def _kinds(unlike: Sequence[str]) -> frozenset[str]:
 
 
 def nearly_fitting(near: Sequence[Candidate], fitting: Sequence[Candidate]) -> list[Candidate]:
-    """Of programs that do not fit, those that are right on more examples than any that is as short or shorter."""
+    """Of programs that do not fit, those that are right on more examples than any that is as short or shorter.
+
+    If others fit, those that are far from fitting are left out.
+    """
 
     def length(one: Candidate) -> int:
         return one.program.rows + one.program.operations
 
     shortest = min(map(length, fitting), default=10**9)
+    least = max((LEAST_RIGHT * one.right for one in fitting if one.judgement.exact), default=0.0)
     front: list[Candidate] = []
     for one in sorted(near, key=lambda one: (length(one), -one.right)):
-        if length(one) < shortest and one.right > max((other.right for other in front), default=0):
+        better = one.right > max((other.right for other in front), default=0)
+        if better and one.right >= least and length(one) < shortest:
             front.append(one)
     return front[-MOST_NEAR:]

@@ -18,8 +18,10 @@ from nram.learning.parts import (
     sizes_in_words,
     span,
 )
+from nram.learning.review import facts_of
 from nram.messages import addressed, command, in_python, pasted
 from nram.programs.files import to_json as program_to_json
+from nram.programs.growth import DEGREES, UNCLEAR
 from nram.programs.scores import Score
 from nram.programs.text import table_to_text
 from nram.tasks.example_files import ExampleFile
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
 SIZES = "the number of input cells that are not 0", "the number of values in the lists, or else the largest input"
 MOST_PRINTED = 24  # rows and operations of a wrong program that is printed and not only in its file
+MOST_KNOWN = 2  # the largest constant of programs
 SMALL = 3  # a search needs examples of sizes up to here to start with
 
 
@@ -124,7 +127,8 @@ def _ending(learned: Learned) -> str:
     if program is None:
         return f"NOT FOUND: stopped before there was any program to keep ({work})."
     if learned.found:
-        verdict = f"FOUND, {program.origin} ({work}): exact on every example, held-out ones included"
+        where = " in the cells that count" if _stray(learned) else ""
+        verdict = f"FOUND, {program.origin} ({work}): exact{where} on every example, held-out ones included"
         if (size := learned.kept[0].speed.broken_from) is not None:
             verdict += f", but too slow from size {size} on"
         others = "" if learned.question is None else " Other programs fit too, and give other answers elsewhere."
@@ -153,12 +157,20 @@ def _scores(learned: Learned, judgement: Judgement) -> list[str]:
         )
     lines += _what_counts(learned.job.file)
     lines.append(_halting(learned))
-    if learned.job.file.layout is None and (stray := judgement.training.stray + judgement.held_out.stray):
+    if stray := _stray(learned):
         lines.append(
             f"On {stray} of {len(parts.all)} examples it also changes cells that were not asked about: if they matter, "
             "name them in 'cells'."
         )
     return lines
+
+
+def _stray(learned: Learned) -> int:
+    """On how many examples cells change that do not count. With a layout, cells apart from the results are its own."""
+    judgement = learned.judgement
+    if judgement is None or learned.job.file.layout is not None:
+        return 0
+    return judgement.training.stray + judgement.held_out.stray
 
 
 def _right(score: Score) -> str:
@@ -181,7 +193,8 @@ def _speed(learned: Learned) -> str:
     if speed.growth is None:
         return "How its steps grow cannot be told from one size."
     letter = "n: the size" if speed.growth.letter == "n" else "M: the cells of the memory"
-    words = f"{speed.growth.sentence} ({letter})."
+    fixed = speed.growth.kind in (DEGREES[0], UNCLEAR)  # these name no letter
+    words = f"{speed.growth.sentence}{'' if fixed else f' ({letter})'}."
     if speed.broken_from is None:
         return words
     advice = "If it may take longer, say so, as with --steps 20n+200; otherwise search longer for a faster program."
@@ -220,6 +233,8 @@ def _others(learned: Learned) -> list[str]:
     widths = {column: max(len(row[column]) for row in rows) for column in used}
     table = ["  ".join(f"{row[column]:{widths[column]}}" for column in used).rstrip() for row in rows]
     fitting = sum(one.exact for one in learned.kept)
+    if 0 < fitting < len(learned.kept):
+        table.insert(fitting + 1, "smaller programs that nearly fit:")
     which = f"{fitting} programs fit and differ on fresh inputs" if fitting > 1 else "Programs by fit and size"
     chosen = "the first is chosen" if learned.found else "the first is the best"
     return [f"{which} (in {learned.job.folder / 'programs'}; {chosen}):", *table]
@@ -312,5 +327,12 @@ def advice(learned: Learned) -> list[str]:
         )
     if judgement is not None and not judgement.halts and job.steps is None:
         told.append("it does not always halt in time: if the problem needs more steps, say so, as with --steps 6n+40")
+    layout = job.file.layout
+    if not any(value > MOST_KNOWN for value in facts_of(parts.all, layout).constant.values()):
+        place = "cell" if layout is None else "column"
+        told.append(
+            f"if the rule needs a fixed number such as 5, give it as a {place} (programs know only 0, 1 and "
+            f"{MOST_KNOWN})"
+        )
     told.append(f"more time: {_again(replace(job, budget=2 * job.budget))}")
     return [addressed(line) for line in told]
