@@ -157,10 +157,53 @@ def test_pairs_become_a_program_a_report_and_a_file(tmp_path: Path):
     assert "FOUND, searched" in str(learned) and "Nothing beyond these examples is proven" in str(learned)
     lines = (tmp_path / "out" / "examples.jsonl").read_text().splitlines()
     assert json.loads(lines[0]) == {"input": [1, 0, 0, 0, 0], "output": [2, 0, 0, 0, 0]}
-    with pytest.raises(nram.UsageError, match="holds other examples: choose another folder"):
+    with pytest.raises(nram.UsageError, match="holds other examples, from which program.json was made: choose another"):
         nram.learn(pairs[1:], tmp_path / "out")
     again = nram.learn(pairs, tmp_path / "out", resume=True)  # finished: nothing is searched again
     assert again.found and again.search is None
+
+
+api: Any = nram  # for calls that a type checker refuses
+
+
+def test_examples_that_are_corrected_can_be_learned_in_the_same_folder(tmp_path: Path):
+    with pytest.raises(nram.UsageError, match="what is given cannot be used:\n  - example 2: 'output' is"):
+        api.learn([DOUBLED[0], ([1, 0, 0], ["x"])], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    with pytest.raises(nram.UsageError, match="too few"):
+        nram.learn(DOUBLED[:2], tmp_path / "out")
+    assert nram.learn(DOUBLED, tmp_path / "out", budget=60, workers=1, alternatives=0).found
+    with pytest.raises(nram.UsageError, match="what is given cannot be used:\n  - example 1: 'output' is"):
+        api.test("copy", [([1, 0, 0], ["x"])])
+
+
+WRONG_ARGUMENTS: dict[str, tuple[Any, str]] = {
+    "method": (lambda: api.learn("no-file", method="x"), "method is 'x': give search, train or both"),
+    "alternatives": (lambda: api.learn("no-file", alternatives=-1), "alternatives is -1: give a whole number, 0 or"),
+    "learn's budget": (lambda: api.learn("no-file", budget="x"), "budget is 'x', which leaves no time"),
+    "count": (lambda: api.test("copy", "copy", count=0), "count is 0: give a whole number, 1 or more"),
+    "seed": (lambda: api.find_program("swap", seed="x"), "seed is 'x': give a whole number, 0 or more"),
+    "workers": (lambda: api.find_program("swap", workers=1.5), "workers is 1.5: give a whole number, 1 or more"),
+    "a program": (lambda: api.trace(3, [1, 2, 3]), "3 is no program: give a Program, a name or a file"),
+    "verify's budget": (lambda: api.verify("swap", budget=0), "budget is 0, which leaves no time"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_ARGUMENTS)
+def test_arguments_are_checked_at_once(case):
+    call, said = WRONG_ARGUMENTS[case]
+    with pytest.raises(nram.UsageError, match=said):
+        call()
+
+
+def test_programs_are_given_by_name_too(tmp_path: Path):
+    instance = nram.get_task("copy").sample(5, 1, seed=0)[0]
+    copy = nram.load_program("copy")
+    assert str(nram.trace("copy", instance)) == str(nram.trace(copy, instance))
+    copy.save(tmp_path / "copy.nram")
+    assert nram.trace(tmp_path / "copy.nram", instance).program.states == copy.states
+    assert nram.verify("copy", symbolic_up_to=0, largest=0, exhaustive_up_to=2).findings
+    assert nram.compile_program("copy", tmp_path / "copy.c").out.exists()
 
 
 def test_a_report_of_failure_names_arguments(tmp_path: Path):
@@ -168,7 +211,8 @@ def test_a_report_of_failure_names_arguments(tmp_path: Path):
     learned = nram.learn(odd, tmp_path, budget=1, workers=1, method="search", steps="2n+20")
     assert not learned.found and str(learned.job.steps) == "2n+20"
     advice = str(learned)
-    assert f"nram.learn('{tmp_path}/examples.jsonl', out='{tmp_path}', budget=2, seed=0, resume=True)" in advice
+    assert f"nram.learn('{tmp_path}/examples.jsonl', out='{tmp_path}', seed=0, budget=2, " in advice
+    assert "method='search', steps='2n+20', resume=True)" in advice
     assert not re.search(r" --\w", advice)
     with pytest.raises(nram.UsageError, match="steps is 'many': write it like '3n"):
         nram.learn(odd, tmp_path / "other", steps="many")
@@ -178,7 +222,7 @@ def test_instances_and_objects_are_examples_too(tmp_path: Path):
     task = nram.get_task("access")
     instances = [one for n in (1, 2, 3) for one in task.sample(n, 3, seed=n)]
     broken = {"input": [1, 2, 3, 4], "output": [9, 2, 3, 4]}
-    with pytest.raises(nram.UsageError, match="line 10") as refusal:
+    with pytest.raises(nram.UsageError, match="example 10") as refusal:
         nram.learn([*instances, broken], tmp_path)
     assert "output" in str(refusal.value)
     with pytest.raises(nram.UsageError, match="leaves no time"):
@@ -188,9 +232,11 @@ def test_instances_and_objects_are_examples_too(tmp_path: Path):
 def test_arrays_are_examples_too(tmp_path: Path):
     before, after = np.array([1, 2, 0]), np.array([2, 2, 0])
     same = {"input": before, "output": list(after), "steps": np.int64(9), "cells": range(1)}
-    wrong = (np.array([1, 2, 3]), np.array([1, 2, 0]))  # what is read of it is refused, and by then it is written
-    with pytest.raises(nram.UsageError, match="line 3: input has values outside"):
+    wrong = (np.array([1, 2, 3]), np.array([1, 2, 0]))
+    with pytest.raises(nram.UsageError, match="example 3: input has values outside"):
         nram.learn([(before, after), same, wrong], tmp_path)
+    with pytest.raises(nram.UsageError, match="too few"):  # by then they are written
+        nram.learn([(before, after), same], tmp_path)
     lines = [json.loads(line) for line in (tmp_path / "examples.jsonl").read_text().splitlines()]
     plain = {"input": [1, 2, 0], "output": [2, 2, 0]}
     assert lines[:2] == [plain, {**plain, "steps": 9, "cells": [0]}]

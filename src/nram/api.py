@@ -13,24 +13,23 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from nram.display import Displayed, counted, heading, table
-from nram.errors import UsageError
+from nram.errors import UsageError, check_budget, check_whole, shown
 from nram.extensions import known_task
 from nram.extras import require
 from nram.files import read_bounded, write_atomically
 from nram.learning.asking import Ask
-from nram.learning.job import ALTERNATIVES, Learned, LearningJob
+from nram.learning.job import ALTERNATIVES, METHODS, PROGRAM, REPORT, SEARCH, TRAINING, Learned, LearningJob
 from nram.learning.job import Method as LearningMethod
 from nram.limits import StepLimit
 from nram.modules import Module
 from nram.pictures.trace_records import Trace, record_trace
 from nram.programs.ir import Program
-from nram.programs.library import load_program
+from nram.programs.library import as_program
 from nram.programs.testing import COUNT, Tested, run_test
 from nram.progress import Progress, is_shown
 from nram.runtime import DeviceName, on_devices
@@ -69,7 +68,7 @@ def find_program(
     repeats: int | None = None,
     states: int | None = None,
     modules: Sequence[str | Module] | None = None,
-    start: Program | None = None,
+    start: Program | PathLike | None = None,
     progress: Progress = "auto",
     seconds: float | None = None,
 ) -> Outcome:
@@ -78,9 +77,9 @@ def find_program(
     `source` is a task (an object, a name or a file) or examples (a list of instances, or a JSONL file). Without
     `registers`, `repeats` and `states` small structures are tried first. With any of them only programs of that
     structure are: with 3 registers, each module once and one state where nothing is said. `modules` are those of a
-    row in their order, by name, by file or as objects. `start` is a program to be repaired. `progress` shows
-    on standard error how the search goes; 'auto' does so on a terminal and in a notebook. `seconds` is the old name of
-    `budget`.
+    row in their order, by name, by file or as objects. `start` is a program to be repaired, its name or its file.
+    `progress` shows on standard error how the search goes; 'auto' does so on a terminal and in a notebook. `seconds` is
+    the old name of `budget`.
 
     The outcome has `program`, which is None if none was found, the nearest to it as `best`, and `seconds`. A program
     for a task was right on fresh instances, larger ones among them. `nram.verify` says more of it.
@@ -90,13 +89,11 @@ def find_program(
             "find_program(seconds=...) is now budget=...: the old name goes in nram 0.3", DeprecationWarning, 2
         )
         budget = seconds
-    if not budget > 0:
-        raise UsageError(f"budget is {budget:g}, which leaves no time: give seconds above 0")
-    numbers = {"registers": registers, "repeats": repeats, "states": states, "workers": workers}
-    for name, number in numbers.items():
-        if number is not None and number < 1:
-            raise UsageError(f"{name} is {number}: give 1 or more, or leave it out")
-    job = SearchJob.open(source, Space(registers, repeats, states, modules), seed=seed, start=start)
+    check_budget(budget)
+    check_whole(1, registers=registers, repeats=repeats, states=states, workers=workers)
+    check_whole(0, seed=seed)
+    repaired = None if start is None else as_program(start)
+    job = SearchJob.open(source, Space(registers, repeats, states, modules), seed=seed, start=repaired)
     if not is_shown(progress):
         return job.run(budget, workers=workers)
     with SearchProgress(job.name) as display:
@@ -141,19 +138,22 @@ def learn(
     The result prints as a report. It has `found`, true only if `program` is exact on every example, those held out
     included, `judgement`, the programs in `kept`, an open `question`, and what the examples leave open (`leaves_open`).
     """
-    if not budget > 0:
-        raise UsageError(f"budget is {budget:g}, which leaves no time: give seconds above 0")
+    check_budget(budget)
+    check_whole(0, seed=seed, alternatives=alternatives)
+    check_whole(1, workers=workers)
+    if method not in METHODS:
+        raise UsageError(f"method is {shown(method)}: give {', '.join(METHODS[:-1])} or {METHODS[-1]}")
     limit = None if steps is None else StepLimit.from_text(steps)
     if steps is not None and limit is None:
         raise UsageError(f"steps is {steps!r}: write it like '3n+10', where n is the size of an example")
-    if isinstance(examples, str | os.PathLike):
-        file = Path(examples)
-        folder = Path("learned", file.stem) if out is None else Path(out)
-    else:
-        folder = Path("learned", "examples") if out is None else Path(out)
-        file = _written(examples, folder / "examples.jsonl")
+    given = None if isinstance(examples, str | os.PathLike) else _as_lines(examples)
+    path = Path(examples if isinstance(examples, str | os.PathLike) else "examples.jsonl")
+    folder = Path("learned", path.stem) if out is None else Path(out)
+    file = read_examples(path if given is None else folder / path, _reading(cells, result, layout), given)
+    if given is not None:
+        _write_examples(file.path, given)
     job = LearningJob(
-        read_examples(file, _reading(cells, result, layout)),
+        file,
         folder,
         budget=budget,
         seed=seed,
@@ -174,20 +174,27 @@ def learn(
 
 def _reading(cells: str | Iterable[int] | None, result: str | Sequence[str], layout: str | None) -> Reading:
     addresses = cells if cells is None or isinstance(cells, str) else " ".join(map(str, cells))
-    return Reading(addresses, (result,) if isinstance(result, str) else tuple(result), layout)
+    names = [name.strip() for name in result.split(",")] if isinstance(result, str) else result
+    return Reading(addresses, tuple(names), layout)
 
 
-def _written(examples: Iterable[Example], file: Path) -> Path:
-    """The examples as a file, which is left alone if it holds others."""
-    content = "".join(_line(example, number) + "\n" for number, example in enumerate(examples, 1)).encode()
-    if file.exists() and read_bounded(file, MOST_BYTES, "file of examples") != content:
-        raise UsageError(f"{file} holds other examples: choose another folder for out")
+def _as_lines(examples: Iterable[Example]) -> bytes:
+    """The examples as the content of a file."""
+    return "".join(_line(example, number) + "\n" for number, example in enumerate(examples, 1)).encode()
+
+
+def _write_examples(file: Path, content: bytes) -> None:
+    """Write the examples. Others in the file are replaced only if nothing was learned from them."""
+    results = [name for name in (PROGRAM, REPORT, SEARCH, TRAINING) if (file.parent / name).exists()]
+    if results and file.exists() and read_bounded(file, MOST_BYTES, "file of examples") != content:
+        raise UsageError(
+            f"{file} holds other examples, from which {results[0]} was made: choose another folder for out"
+        )
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"cannot make the folder {file.parent}: {error.strerror}; choose another for out") from None
     write_atomically(file, content)
-    return file
 
 
 def _line(example: Example, number: int) -> str:
@@ -401,8 +408,8 @@ def evaluate(
     The member is run as the continuous machine (soft) and as a discrete program (hard): at the trained complexity under
     three step limits, and on a curve up to n = 50. `count` is the number of instances for each figure.
     """
-    if count < 1:
-        raise UsageError(f"count is {count}: give 1 or more")
+    check_whole(1, count=count)
+    check_whole(0, member=member, seed=seed)
     folder = _opened(run, trust)
     folder.member_file(member)
     require("train", "evaluating")
@@ -454,26 +461,30 @@ def test(
     The result prints as a report. It has `right`, `wrong` and `score`, whose `smallest` is the smallest wrong example,
     and `growth`, which says how the steps grow with the size. Right means under every step limit from T(n) up.
     """
-    if not isinstance(program, Program):
-        program = load_program(program if isinstance(program, str) else Path(program))
+    check_whole(1, count=count, complexity=complexity)
+    check_whole(0, seed=seed)
+    program = as_program(program)
     if isinstance(source, str | os.PathLike):
         source = os.fspath(source)
     reading = _reading(cells, result, layout)
     if isinstance(source, str | Task):
         return run_test(program, source, count=count, complexity=complexity, seed=seed, reading=reading)
-    with TemporaryDirectory(prefix="nram-") as folder:
-        file = _written(source, Path(folder, "examples.jsonl"))
-        return run_test(program, str(file), complexity=complexity, reading=reading, called="the examples")
+    return run_test(program, _as_lines(source), complexity=complexity, reading=reading)
 
 
 def trace(
-    program: Program, start: Instance | Sequence[int], max_steps: int | None = None, memory_size: int | None = None
+    program: Program | PathLike,
+    start: Instance | Sequence[int],
+    max_steps: int | None = None,
+    memory_size: int | None = None,
 ) -> Trace:
     """Run a program step by step on a memory, or on an instance of a task, and keep what happened.
 
-    The trace prints as a table and is a picture in a notebook. An instance has a step limit: the program is stopped
-    there unless it halts before, or at `max_steps` if that is given. The trace says whether the end is right.
+    `program` is a program, its name or its file. The trace prints as a table and is a picture in a notebook. An
+    instance has a step limit: the program is stopped there unless it halts before, or at `max_steps` if that is given.
+    The trace says whether the end is right.
     """
+    program = as_program(program)
     if not isinstance(start, Instance):
         return record_trace(program, start, max_steps, memory_size)
     if memory_size is not None:
@@ -482,7 +493,11 @@ def trace(
 
 
 def compile_program(
-    program: Program, out: PathLike | None = None, *, form: CompiledForm | None = None, name: str | None = None
+    program: Program | PathLike,
+    out: PathLike | None = None,
+    *,
+    form: CompiledForm | None = None,
+    name: str | None = None,
 ) -> Files:
     """Write a program as a file for C, with its header beside it, or as Python source, as `nram compile` does.
 
@@ -492,4 +507,4 @@ def compile_program(
     """
     from nram.programs.native.aot import compile_program as compile_to_file
 
-    return compile_to_file(program, form, None if out is None else Path(out), name)
+    return compile_to_file(as_program(program), form, None if out is None else Path(out), name)

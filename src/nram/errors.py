@@ -45,6 +45,25 @@ class UsageError(NramError):
     exit_status = 2
 
 
+def check_whole(least: int, **given: Any) -> None:
+    """Refuse arguments that are no whole numbers from `least` up. None means that one is not given."""
+    for name, number in given.items():
+        if number is None:
+            continue
+        if isinstance(number, bool) or not hasattr(number, "__index__") or number < least:
+            raise UsageError(f"{name} is {shown(number)}: give a whole number, {least} or more")
+
+
+def check_budget(budget: float) -> None:
+    """Refuse a budget that is no time."""
+    try:
+        enough = budget > 0
+    except TypeError:
+        enough = False
+    if not enough:
+        raise UsageError(f"budget is {shown(budget)}, which leaves no time: give seconds above 0")
+
+
 class MissingName(NramError, AttributeError):
     """A public name needs a library that is not installed. `hasattr`, `help` and `inspect` then pass over the name."""
 

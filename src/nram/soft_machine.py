@@ -21,7 +21,7 @@ from jax.core import Tracer
 from jax.typing import ArrayLike
 
 from nram.api import Run
-from nram.errors import UsageError
+from nram.errors import UsageError, check_whole
 from nram.extensions import get_module, get_task, known_task
 from nram.kinds import ControllerKind, LossKind
 from nram.machine import Controller, Options, Recording, Wiring, init_controller, record_soft
@@ -83,10 +83,7 @@ class SoftMachine(eqx.Module):
         `modules` are those of the circuit in their order, by name, by file or as objects. `kind` is the controller's:
         'mlp', 'lstm' or 'automaton' (with so many `states`). `hidden` is the width of its layers.
         """
-        numbers = {"registers": registers, "hidden": hidden, "states": states}
-        for name, number in numbers.items():
-            if number < 1:
-                raise UsageError(f"{name} is {number}: give 1 or more")
+        check_whole(1, registers=registers, hidden=hidden, states=states)
         if not modules:
             raise UsageError("modules is empty: the machine needs at least one")
         chosen = [module if isinstance(module, Module) else get_module(module) for module in modules]

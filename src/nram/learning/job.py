@@ -81,13 +81,18 @@ class LearningJob:
     @property
     def words(self) -> list[str]:
         """The words of the command after `nram` on which the result depends."""
-        words = ["learn", pasted(self.file.path), "--seed", str(self.seed), "--budget", f"{self.budget:g}"]
-        words += self.file.reading.words
+        options = {name: f"{value:g}" if name == "budget" else str(value) for name, value in self.options.items()}
+        return ["learn", pasted(self.file.path), *(word for name in options for word in (f"--{name}", options[name]))]
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The arguments on which the result depends, by name."""
+        given: dict[str, Any] = {"seed": self.seed, "budget": self.budget, **self.file.reading.options}
         if self.method != "both":
-            words += ["--method", self.method]
+            given["method"] = self.method
         if self.alternatives != ALTERNATIVES:
-            words += ["--alternatives", str(self.alternatives)]
-        return words if self.steps is None else [*words, "--steps", self.steps_in_words]
+            given["alternatives"] = self.alternatives
+        return given if self.steps is None else {**given, "steps": self.steps_in_words}
 
     @property
     def steps_in_words(self) -> str:

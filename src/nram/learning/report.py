@@ -251,7 +251,7 @@ def _asked(learned: Learned) -> list[str]:
 def _again(job: LearningJob, *flags: str) -> str:
     """The command that goes on with this job; in Python, the call."""
     if in_python():
-        given = {"out": job.folder, "budget": job.budget, "seed": job.seed, "resume": True}
+        given = {"out": job.folder, **job.options, "resume": True}
         return command("learn", job.file.path, **given) + (", with a function for ask" if flags else "")
     words = [*job.words, "--out", pasted(job.folder), "--resume", *(f"--{flag}" for flag in flags)]
     return shlex.join(["nram", *words])

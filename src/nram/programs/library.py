@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
 from importlib.resources import as_file, files
 from pathlib import Path
 
-from nram.errors import UsageError
+from nram.errors import UsageError, shown
 from nram.extensions import get_task, known_task, task_names
 from nram.limits import StepLimit
 from nram.messages import command
@@ -61,6 +62,15 @@ def zoo_weights(entry: ZooEntry):
 def find_entry(name: str) -> ZooEntry | None:
     """The entry that NAME or NAME@ORIGIN means."""
     return next((entry for entry in zoo_entries() if name in (entry.name, entry.title)), None)
+
+
+def as_program(program: Program | str | os.PathLike[str]) -> Program:
+    """A program that is given as it is, by its name or by its file."""
+    if isinstance(program, Program):
+        return program
+    if not isinstance(program, str | os.PathLike):
+        raise UsageError(f"{shown(program)} is no program: give a Program, a name or a file")
+    return load_program(program if isinstance(program, str) else Path(program))
 
 
 def load_program(name_or_path: str | Path) -> Program:

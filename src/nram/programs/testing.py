@@ -17,7 +17,7 @@ from nram.programs.ir import Program
 from nram.programs.library import limit_for
 from nram.programs.scores import Score, own_limits, score_of
 from nram.tasks.base import Task
-from nram.tasks.example_files import Example, Reading, read_examples
+from nram.tasks.example_files import Example, ExampleFile, Reading, read_examples
 
 FAR = 50  # the largest n of a task, unless another is given
 COUNT = 1000  # instances of a task
@@ -117,18 +117,17 @@ class Tested(Fixed):
 
 def run_test(
     program: Program,
-    source: str | Task,
+    source: str | bytes | Task,
     *,
     count: int = COUNT,
     complexity: int | None = None,
     seed: int = 0,
     reading: Reading | None = None,
-    called: str | None = None,
 ) -> Tested:
-    """Test a program on a task (an object, a name or a .py file) or on a file of examples.
+    """Test a program on a task (an object, a name or a .py file), on a file of examples or on examples from Python.
 
     Of a task, `count` instances are drawn, half with n = `complexity` and half with smaller n. `reading` says how a
-    file is read, `called` what it is called in the report.
+    file is read.
     """
     reading = reading or Reading()
     if isinstance(source, str) and (source in task_names() or is_task_file(source) or not Path(source).is_file()):
@@ -139,7 +138,7 @@ def run_test(
         return _on_task(program, source, count, complexity, seed)
     if complexity is not None:
         raise UsageError("a complexity is for a task, and this is a file of examples: leave it out")
-    return _on_file(program, Path(source), reading, called or source)
+    return _on_file(program, source, reading)
 
 
 def _on_task(program: Program, task: Task, count: int, complexity: int | None, seed: int) -> Tested:
@@ -168,14 +167,19 @@ def _first_limit(example: Example) -> tuple[int, ...]:
     return (example.instance.steps,)
 
 
-def _on_file(program: Program, path: Path, reading: Reading, called: str) -> Tested:
-    file = read_examples(path, reading)
+def _on_file(program: Program, source: str | bytes, reading: Reading) -> Tested:
+    def read(reading: Reading) -> ExampleFile:
+        if isinstance(source, bytes):
+            return read_examples(Path("examples.jsonl"), reading, source)
+        return read_examples(Path(source), reading)
+
+    file = read(reading)
     notes = []
     if file.layout is not None and reading.layout is None:
         if program.layout is None:
             notes.append(f"the program has no names for its inputs, so nram laid the columns out as '{file.layout}'")
         elif program.layout != file.layout:  # the file may hold other values, but the program keeps its layout
-            file = read_examples(path, replace(reading, layout=str(program.layout)))
+            file = read(replace(reading, layout=str(program.layout)))
     if program.limit is not None and program.task is None:
         file = file.with_steps(program.limit)
     if file.repeated:
@@ -183,8 +187,9 @@ def _on_file(program: Program, path: Path, reading: Reading, called: str) -> Tes
     score = score_of(program, file.examples, _first_limit if program.needs_limit else own_limits)
     limit = limit_of((example.size, example.instance.steps) for example in file.examples)
     notes.append(f"what counts: {file.counted}")
-    source = f"{called}: {counted(len(file.examples), 'example')}"
-    return _tested(program, source, score, limit, notes)
+    called = "the examples" if isinstance(source, bytes) else source
+    words = f"{called}: {counted(len(file.examples), 'example')}"
+    return _tested(program, words, score, limit, notes)
 
 
 def _tested(

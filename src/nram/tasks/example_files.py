@@ -57,10 +57,15 @@ class Reading:
             raise UsageError(f"--cells is '{self.cells}': give all, changed, or addresses as in 0 or 0,3..5 or 1..n")
 
     @property
+    def options(self) -> dict[str, str]:
+        """What is not the default, by the names of the arguments."""
+        given = {"cells": self.cells, "result": ",".join(self.results), "layout": self.layout}
+        return {name: value for name, value in given.items() if value}
+
+    @property
     def words(self) -> list[str]:
         """The options of the command line that mean this."""
-        given = {"cells": self.cells, "result": ",".join(self.results), "layout": self.layout}
-        return [word for name, value in given.items() if value for word in (f"--{name}", value)]
+        return [word for name, value in self.options.items() for word in (f"--{name}", value)]
 
     @property
     def named(self) -> bool:
@@ -142,23 +147,27 @@ def _limited(example: Example, limit: StepLimit) -> Example:
 # ---- reading
 
 
-def read_examples(path: Path, reading: Reading | None = None) -> ExampleFile:
-    """The examples of a file. A file with problems is refused with a list of them."""
+def read_examples(path: Path, reading: Reading | None = None, given: bytes | None = None) -> ExampleFile:
+    """The examples of a file. A file with problems is refused with a list of them.
+
+    `given` are examples from Python, one a line, which are not in the file yet.
+    """
     reading = reading or Reading()
     try:
-        content = read_bounded(path, MOST_BYTES, "file of examples")
+        content = read_bounded(path, MOST_BYTES, "file of examples") if given is None else given
     except NramError as error:
         raise UsageError(str(error)) from None
-    problems = Problems()
+    called = str(path) if given is None else "what is given"
+    problems = Problems("line" if given is None else "example")
     try:
         examples, counted, layout = _examples(path, content, reading, problems)
     except UnicodeDecodeError:
-        raise UsageError(f"{path} is not text: give JSON objects, one a line, or a CSV file") from None
+        raise UsageError(f"{called} is not text: give JSON objects, one a line, or a CSV file") from None
     kept = _without_repetitions(examples, layout, problems)
     if not examples and not problems.count:
         problems.add("none", None, 'there are no examples: write lines like {"values": [2, 1], "x": 1, "result": 1}')
     if problems.count:
-        raise UsageError(f"{path} cannot be used{problems}")
+        raise UsageError(f"{called} cannot be used{problems}")
     digest = hashlib.sha256(content).hexdigest()
     return ExampleFile(path, digest, tuple(kept), len(examples) - len(kept), counted, layout, reading)
 

@@ -10,10 +10,12 @@ report      says what was proven, what was only tested, and what was not checked
 from __future__ import annotations
 
 import time
+from os import PathLike
 
+from nram.errors import check_budget, check_whole
 from nram.extras import missing
 from nram.programs.ir import Method, Program
-from nram.programs.library import task_of
+from nram.programs.library import as_program, task_of
 from nram.programs.verify.counterexample import Counterexample, confirmed
 from nram.programs.verify.exhaustive import run_all
 from nram.programs.verify.findings import Failure, Finding, Part, Skipped, merged, merged_skips
@@ -26,7 +28,7 @@ __all__ = ["Counterexample", "Finding", "Report", "Skipped", "Verdict", "verify"
 
 
 def verify(
-    program: Program,
+    program: Program | str | PathLike[str],
     task: Task | str | None = None,
     *,
     budget: float = 20.0,
@@ -40,6 +42,7 @@ def verify(
 ) -> Report:
     """Check whether a program solves a task: exhaustively on small sizes, by proofs, and on random instances.
 
+    `program` is a program, its name or its file.
     `task` defaults to the program's task. `budget` is the time in seconds for each of the three methods, so the
     whole takes up to three times as long. `exhaustive_up_to` is the largest n of the exhaustive part (default: as
     far as the time allows), `symbolic_up_to` the largest n to prove, `largest` the largest n to sample; 0 leaves a
@@ -47,6 +50,10 @@ def verify(
     more. After a failure at T(n) the remaining parts are skipped; after a failure under a larger limit they check
     T(n) alone.
     """
+    check_budget(budget)
+    check_whole(0, exhaustive_up_to=exhaustive_up_to, symbolic_up_to=symbolic_up_to, largest=largest, extra=extra)
+    check_whole(0, seed=seed)
+    program = as_program(program)
     checked = verification(program, task if isinstance(task, Task) else task_of(program, task), engine, progress)
     began = time.monotonic()
     whole = Part()
