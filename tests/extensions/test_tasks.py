@@ -453,3 +453,11 @@ def test_the_search_takes_the_file_and_keeps_the_name(file, tmp_path, capsys):
     program = load_program(str(out))
     assert (program.task, program.name, program.origin) == ("maximum", "maximum", "searched")
     assert program.run([0, 3, 8, 2, 0, 0, 0, 0, 0]).memory[0] == 8
+
+
+def test_the_search_names_the_command_that_verifies_a_user_defined_task(tmp_path, capsys):
+    modules, out = EXAMPLE.parents[1] / "modules", tmp_path / "middle.nram"
+    words = ["search", str(modules / "middle.py"), "--modules", f"READ,{modules / 'halve.py'},INC,READ,WRITE"]
+    assert main([*words, "--registers", "1", "--verify-budget", "0", "--out", str(out)]) == 0
+    following = f"Next: nram verify {out} --task {modules / 'middle.py'} --module {modules / 'halve.py'}\n"
+    assert following in capsys.readouterr().out

@@ -16,8 +16,9 @@ from nram.programs.files import read_program, save_program, to_json_text
 from nram.programs.interpret import interpret
 from nram.programs.library import load_program
 from nram.search import engine
-from nram.search.callbacks import SearchCallbacks
+from nram.search.callbacks import Best, Report, SearchCallbacks
 from nram.search.counterexamples import find_counterexamples
+from nram.search.display import SearchProgress
 from nram.search.engine import Search
 from nram.search.instances import Pool, task_pool
 from nram.search.job import SearchJob, Space
@@ -42,6 +43,19 @@ def test_access_is_found_short_and_right():
     for instance in ACCESS.sample(40, 30, seed=4, memory_size=60):
         ending = interpret(program, instance.input, instance.steps)
         assert ending.halted and ending.memory[0] == instance.output[0]
+
+
+def test_the_progress_line_fits_into_80_columns_and_uses_plain_words(capsys):
+    report = Report(
+        round=30, candidates=9_999_900_000, chains=500, seconds=9999.0, per_second=9.99e6, counterexamples=99
+    )
+    SearchProgress("a-name-of-forty-letters-in-a-file-of-mine").report(report)
+    line = capsys.readouterr().err
+    assert line == "a-name-of-fort: 9999 s, 9999.9M candidates, 9.99M a second, 99 counterexamples\n"
+    assert len(line) <= 80
+    best = Best(Structure(3), 2, 48, 1.0, Instance([1, 0, 0], [1, 1, 0], [1], [1], 9), [1, 0, 0])
+    SearchProgress("sum").best(best)
+    assert capsys.readouterr().err.startswith("   1.0 s  3 registers: wrong on 2 of 48; on 1 0 0 cell 1 is 0")
 
 
 def test_who_waits_for_machine_code_is_told_before_the_search_begins(monkeypatch):

@@ -269,6 +269,15 @@ BAD_NAMED = {
     "negative": ([{"a": [1, -1], "b": 1}, {"a": [-3], "b": 1}], "line 1, and 1 more (2): a holds -1: there are no neg"),
     "a truth value": ([{"a": [1], "b": True}], "line 1: b holds true: write 1 for true"),
     "a text": ([{"a": ["red"], "b": 1}], "replace each text by a number, or delete the column"),
+    "a list in a list": (
+        [{"a": [[1, 2], [3]], "b": 1}],
+        "line 1: a holds [1, 2], which is not a whole number from 0 up: a list",
+    ),
+    "nothing in a list": (
+        [{"a": [1, None], "b": 1}],
+        "a holds None, which is not a whole number from 0 up: write one number",
+    ),
+    "nothing": ([{"a": [1], "b": None}], "b holds None, which is not a whole number from 0 up: write one number"),
     "a fraction": ([{"a": [3.5], "b": 1}], "a holds 3.5, which is not a whole number from 0 up: multiply all"),
     "not a list": ([{"a": [1], "b": 1}, {"a": 2, "b": 1}], "line 2: a is 2: write a list of numbers, as [3, 1, 2]"),
     "a missing column": ([{"a": [1], "b": 1}, {"a": [1]}], "line 2: it has no 'b': give every column"),

@@ -144,6 +144,8 @@ def test_a_layout_that_cannot_be_used_is_refused_with_a_cure(text: str):
 BAD_INPUTS: list[tuple[Row, str]] = [
     ({"values": [1, 2]}, "x is missing: the inputs are x, values"),
     ({"values": [1], "x": 1, "y": 2}, "'y' is unknown"),
+    ({"values": [1], "lim": 2}, "'lim' is unknown: the inputs are x, values"),
+    ({"values": [1], "x": "5 4"}, "x holds '5 4', which is not a whole number from 0 up: write one number"),
     ({"values": [1, -2], "x": 1}, "there are no negative numbers"),
     ({"values": [1, True], "x": 1}, "write 1 for true"),
     ({"values": ["red"], "x": 1}, "replace each text by a number"),

@@ -106,9 +106,7 @@ def _search(arguments: argparse.Namespace, job: SearchJob, out: Path) -> int:
     if outcome.program is not None:
         job.remove_state(outcome, out)
         if job.task is not None and stopping():
-            task = None if job.source == job.task.name else job.source
-            onwards = command("verify", out, task=task, module=files_of(program.modules))
-            note(f"nram search: stopped before the verification; go on with: {onwards}")
+            note(f"nram search: stopped before the verification; go on with: {_verification(program, job, out)}")
             arguments.verify_budget = 0.0
         return _found(arguments, program, job, outcome, out)
     return _not_found(arguments, program, job, outcome, out, place)
@@ -144,11 +142,20 @@ def _found(arguments: argparse.Namespace, program: Program, job: SearchJob, outc
                 print(f"Layout: {layout} (edit it to change it)", *program.layout.describe(), sep="\n  ")
             print("It fits every example. Whether it does more than that, only more examples can tell.")
         print(out)
+        if job.task is not None and job.source != job.task.name:  # a file: the program alone does not name it
+            print(f"Next: {_verification(program, job, out)}")
         if options := module_options(program):
             print(f"Commands that read it need{options}")
     if unsaved is not None:
         raise unsaved
     return 0 if right else 1
+
+
+def _verification(program: Program, job: SearchJob, out: Path) -> str:
+    """The command that verifies the program."""
+    assert job.task is not None
+    task = None if job.source == job.task.name else job.source
+    return command("verify", out, task=task, module=files_of(program.modules))
 
 
 def _not_found(

@@ -7,6 +7,8 @@ from nram.progress import PLAIN_SECONDS, ProgressLine, note
 from nram.search.callbacks import Best, Report, SearchCallbacks
 from nram.tasks.layout import Layout, values_in_words
 
+MOST_NAME = 14  # letters of a name, so that the line has room in 80 columns
+
 
 class SearchProgress(ProgressLine, SearchCallbacks):
     """A progress line, and a line for every program that is better than those before. On standard error."""
@@ -21,10 +23,11 @@ class SearchProgress(ProgressLine, SearchCallbacks):
 
     def report(self, report: Report) -> None:
         if self.live or report.seconds >= PLAIN_SECONDS:
+            found = report.counterexamples
+            more = f", {found} counterexample{'' if found == 1 else 's'}" if found else ""
             self.show(
-                f"{self.name}: {report.seconds:.0f} s | round {report.round + 1}"
-                f" | {report.candidates / 1e6:.1f}M candidates, {report.per_second / 1e6:.2f}M/s"
-                f" | {report.chains} restarts | {report.counterexamples} counterexamples"
+                f"{self.name[:MOST_NAME]}: {report.seconds:.0f} s, {report.candidates / 1e6:.1f}M candidates, "
+                f"{report.per_second / 1e6:.2f}M a second{more}"
             )
 
     def best(self, best: Best) -> None:
@@ -36,4 +39,6 @@ class SearchProgress(ProgressLine, SearchCallbacks):
             what = f"{name} is {best.obtained[wrong[0]]} and should be {instance.output[wrong[0]]}"
         if self.layout is not None:
             given = f"{values_in_words(self.layout.given(instance.input))}:"
-        self.note(f"{best.seconds:6.1f} s  {best.structure}: wrong on {best.wrong} of {best.pool}; on {given} {what}")
+        count = best.structure.registers
+        registers = f"{count} register{'' if count == 1 else 's'}"
+        self.note(f"{best.seconds:6.1f} s  {registers}: wrong on {best.wrong} of {best.pool}; on {given} {what}")

@@ -416,13 +416,21 @@ def value_problem(name: str, value: Any, many: bool) -> str | None:
         try:
             whole = operator.index(number)
         except TypeError:
-            fraction = isinstance(number, float) or re.fullmatch(r"[0-9]*[.,][0-9]+", str(number))
-            text = "replace each text by a number, or delete the column"
-            cure = "multiply all by the same number, as in cents for euros" if fraction else text
+            cure = _cure_for(number, many)
             return f"{name} holds {shown(number)}, which is not a whole number from 0 up: {cure}"
         if whole < 0:
             return f"{name} holds {shown(whole)}: there are no negative numbers; add the same amount to all of them"
     return None
+
+
+def _cure_for(value: Any, many: bool) -> str:
+    """What to write instead of a value that is not a whole number."""
+    if isinstance(value, float) or re.fullmatch(r"[0-9]*[.,][0-9]+", str(value)):
+        return "multiply all by the same number, as in cents for euros"
+    if isinstance(value, str) and value and not re.fullmatch(r"[0-9 ,;]+", value):
+        return "replace each text by a number, or delete the column"
+    nested = many and isinstance(value, Sequence | Mapping) and value != ""
+    return "a list holds numbers alone, as [3, 1, 2]" if nested else "write one number"
 
 
 def check_values(values: Values, columns: Mapping[str, Part], what: str) -> None:
@@ -431,8 +439,8 @@ def check_values(values: Values, columns: Mapping[str, Part], what: str) -> None
         [name for name in columns if name not in values],
         [name for name in values if name not in columns],
     )
-    if missing or unknown:
-        wrong = f"{missing[0]} is missing" if missing else f"{shown(unknown[0])} is unknown"
+    if missing or unknown:  # a name that is unknown may be one that is missing, misspelt
+        wrong = f"{shown(unknown[0])} is unknown" if unknown else f"{missing[0]} is missing"
         raise UsageError(f"{wrong}: the {what} are {', '.join(columns)}")
     for name, part in columns.items():
         problem = value_problem(name, values[name], part.length is not None)
