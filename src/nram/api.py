@@ -120,8 +120,9 @@ def learn(
     ask: Ask | None = None,
     progress: Progress = "auto",
 ) -> Learned:
-    """Learn a program from examples within `budget` seconds, as `nram learn` does: by search, then by training.
+    """Learn a program from examples, as `nram learn` does: by search, then by training, within `budget` seconds.
 
+    Loading, compiling and the report add a few seconds to the budget.
     `examples` is a file, CSV or JSON, or the examples themselves, of lists or arrays: pairs of memories, or objects
     with names such as `{"values": [3, 1, 2], "x": 1, "result": 1}`. These are then written to `examples.jsonl` in the
     folder `out`, where program, picture and report go too (default: `learned/NAME`).

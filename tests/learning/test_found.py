@@ -533,6 +533,22 @@ def test_a_program_that_is_too_slow_is_found_with_a_warning(learned, tmp_path):
     assert "From size 17 on that is more than its limit, 2 (size + M) + 8" in words and "20n+200" in words
 
 
+def test_a_single_program_that_fits_says_how_long_others_were_looked_for(tmp_path):
+    rows = [([0, a, b, 0, 0, 0], [a, a, b, 0, 0, 0]) for a in range(1, 5) for b in range(5)]
+    path = tmp_path / "first.jsonl"
+    path.write_text("\n".join(json.dumps({"input": start, "output": end, "cells": [0]}) for start, end in rows))
+    job = LearningJob(read_examples(path), tmp_path / "out", method="search", alternatives=0)
+    result = job.run()
+    assert result.found and result.search is not None and len(result.search.fitting) == 1
+    assert "No other program that fits was looked for." in to_text(result)
+    looked = replace(result, job=replace(job, alternatives=4), search=replace(result.search, further=1_234_567))
+    assert "No other program that fits was found in 1,234,567 further candidates." in to_text(looked)
+    one = result.search.fitting[0]
+    agree = replace(result, search=replace(result.search, fitting=(one, one)))
+    assert f"They give the same answers on {result.probes} fresh inputs." in to_text(agree)
+    assert "They could not be compared" in to_text(replace(agree, probes=0))
+
+
 def test_progress_and_report_count_the_same_candidates(tmp_path):
     counts: list[int] = []
 
@@ -544,6 +560,7 @@ def test_progress_and_report_count_the_same_candidates(tmp_path):
     job = LearningJob(read_examples(path), tmp_path / "out", method="search", alternatives=1)
     result = job.run(Counting())
     assert result.search is not None and counts == sorted(counts) and counts[-1] <= result.search.candidates
+    assert 0 < result.search.further < result.search.candidates
 
 
 @pytest.mark.slow

@@ -40,7 +40,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "the program is exact on every example, held-out ones included; otherwise the best is written and it is 1."
     )
     parser.add_argument("examples", type=Path, metavar="EXAMPLES", help="a file of examples, .csv, .jsonl or .json")
-    parser.add_argument("--budget", type=float, default=300.0, metavar="SECONDS", help="in all (default: 300)")
+    parser.add_argument(
+        "--budget",
+        type=float,
+        default=300.0,
+        metavar="SECONDS",
+        help="for search and training together; loading, compiling and the report add a few seconds (default: 300)",
+    )
     parser.add_argument("--seed", type=jax_seed, default=0, metavar="S", help="default: 0")
     parser.add_argument("--out", type=Path, metavar="DIR", help="default: learned/NAME, by the name of the file")
     parser.add_argument(

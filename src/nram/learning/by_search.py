@@ -43,6 +43,8 @@ class SearchEnd:
     refused: int
     """Programs that were right on all training examples and wrong on held-out ones, since the search began."""
     candidates: int
+    further: int
+    """Of these, the candidates after the first program that fits."""
     seconds: float
 
 
@@ -111,7 +113,9 @@ def learn_by_search(
         best = replace(best, how=how)
     near = tuple(Candidate(program, judgement_of(program, parts), how) for program in search.near(outcome))
     fitting = tuple(kept(one) for one in outcome.state.found)
-    return SearchEnd(best, fitting, near, outcome.state.refused, outcome.state.candidates, outcome.seconds)
+    state = outcome.state
+    further = state.candidates - state.found[0].candidates if state.found else 0
+    return SearchEnd(best, fitting, near, state.refused, state.candidates, further, outcome.seconds)
 
 
 def pool_of(training: tuple[Example, ...], seed: int) -> Pool:

@@ -101,7 +101,8 @@ def to_text(learned: Learned) -> str:
         return "\n".join([_ending(learned), *_notes(learned), *_advised(learned)])
     if learned.found:
         lines = [_ending(learned), "", table_to_text(program), *_scores(learned, judgement), _speed(learned)]
-        lines += [_shown(learned), *_left_open(learned), *_others(learned), *_asked(learned), *_notes(learned)]
+        lines += [_shown(learned), *_left_open(learned), *_compared(learned), *_others(learned)]
+        lines += [*_asked(learned), *_notes(learned)]
     else:
         lines = [_ending(learned), *_advised(learned), *_left_open(learned), *_notes(learned), *_others(learned), ""]
         short = program.rows + program.operations <= MOST_PRINTED
@@ -209,12 +210,25 @@ def _left_open(learned: Learned) -> list[str]:
     return ["What the examples leave open, where a program may do anything:", *lines] if lines else []
 
 
+def _compared(learned: Learned) -> list[str]:
+    """With what the only program that is kept was compared. Several are shown in a table instead."""
+    search = learned.search
+    if search is None or not search.fitting or sum(one.exact for one in learned.kept) > 1:
+        return []
+    fitting = len(search.fitting)
+    if fitting > 1 and learned.probes:
+        return [f"{fitting} programs that fit were found. They give the same answers on {learned.probes} fresh inputs."]
+    if fitting > 1:
+        return [f"{fitting} programs that fit were found. They could not be compared: no fresh inputs could be made."]
+    if learned.job.alternatives == 0:
+        return ["No other program that fits was looked for."]
+    return [f"No other program that fits was found in {search.further:,} further candidates."]
+
+
 def _others(learned: Learned) -> list[str]:
     """A table of the programs by fit and size."""
     if len(learned.kept) < 2:
-        fitting = 0 if learned.search is None else len(learned.search.fitting)
-        agree = f"{fitting} programs that fit were found. They give the same answers on {learned.probes} fresh inputs."
-        return [agree] if fitting > 1 and learned.probes else []
+        return []
     rows = [("", "rows + operations", "training", "held out", "steps", "too slow from", "halts")]
     for number, one in enumerate(learned.kept, 1):
         judgement, broken = one.candidate.judgement, one.speed.broken_from
