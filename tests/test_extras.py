@@ -106,8 +106,8 @@ def test_a_command_without_the_optional_libraries(command, ends):
 @pytest.mark.parametrize(
     "command, wanted, text",
     [
-        ("trace access --soft --complexity 2", 0, "access@trained of the zoo"),
         ("eval run --plot here.png", 1, PLOTS),
+        pytest.param("trace access --soft --complexity 2", 0, "access@trained of the zoo", marks=pytest.mark.slow),
         pytest.param("eval run --count 10", 0, "no plot: it needs Matplotlib, which", marks=pytest.mark.slow),
     ],
 )

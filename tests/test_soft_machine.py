@@ -197,6 +197,7 @@ def test_weights_of_the_zoo_solve_their_task_and_answer_as_in_evaluation(name, q
     assert machine.task == name and machine.loss_kind == config.loss
 
 
+@pytest.mark.slow
 def test_it_learns_in_a_loop_with_optax_and_becomes_a_program(quick_jit):
     task, steps, size = nram.get_task("access"), 4, 6
     machine = SoftMachine.create(key=jax.random.key(1), modules=("READ", "INC", "WRITE"), registers=2, hidden=16)
@@ -229,11 +230,13 @@ def test_it_learns_in_a_loop_with_optax_and_becomes_a_program(quick_jit):
 
 def test_its_program_is_that_of_the_run():
     machine = nram.load_machine(RUN)
-    for form in ("raw", "every-input", "task"):
-        assert machine.to_program(form).states == nram.extract(RUN, form=form).states
-    assert machine.to_program() == machine.to_program("task")
+    programs = {form: machine.to_program(form) for form in ("raw", "every-input", "task")}
+    for form, program in programs.items():
+        assert program.states == nram.extract(RUN, form=form).states
+    assert machine.to_program() == programs["task"]
     untold = dataclasses.replace(machine, task=None)
-    assert untold.to_program().states == machine.to_program("every-input").states and untold.to_program().task is None
+    program = untold.to_program()
+    assert program.states == programs["every-input"].states and program.task is None
     with pytest.raises(UsageError, match="the form 'task' needs a task"):
         untold.to_program("task")
     with pytest.raises(UsageError, match="an LSTM needs a task"):

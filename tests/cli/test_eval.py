@@ -59,12 +59,21 @@ def test_the_report_and_its_plot_are_left_in_the_run(judged, run):
     assert {**stored, "plot": str(plot)} == judged.value
 
 
-def test_figures_that_cannot_be_saved_are_shown_and_saved_elsewhere(judged, nram, run, tmp_path, monkeypatch):
+@pytest.fixture
+def judged_before(judged, monkeypatch):
+    """The judgement itself is not made again: it takes longest."""
+    report = {name: value for name, value in judged.value.items() if name not in ("run", "member", "plot")}
+    monkeypatch.setattr("nram.training.report.evaluation_report", lambda *arguments, **settings: report)
+
+
+def test_figures_that_cannot_be_saved_are_shown_and_saved_elsewhere(
+    judged, judged_before, call, run, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     copy = shutil.copytree(run, tmp_path / "run")
     (copy / "eval.json").unlink()
     (copy / "eval.json").symlink_to("/dev/full")
-    outcome = nram.run("eval", copy, "--count", "8")
+    outcome = call("eval", copy, "--count", "8")
     assert outcome.status == 1
     (elsewhere,) = tmp_path.glob("eval-*.json")
     figures = json.loads(elsewhere.read_text())
@@ -72,9 +81,14 @@ def test_figures_that_cannot_be_saved_are_shown_and_saved_elsewhere(judged, nram
     assert json.loads(outcome.err.partition(f"it was saved as {elsewhere} instead:\n\n")[2]) == figures
 
 
-def test_python_evaluates_as_the_command_does(judged, run, tmp_path):
-    loaded = load_run(run)
-    evaluation = loaded.evaluate(count=8, device="cpu")
+@pytest.mark.slow
+def test_python_evaluates_as_the_command_does(judged, run):
+    evaluation = evaluate(run, count=8, device="cpu")
+    assert {**evaluation.report, "plot": judged.value["plot"]} == judged.value
+
+
+def test_an_evaluation_in_python_shows_itself(judged, judged_before, run, tmp_path):
+    evaluation = load_run(run).evaluate(count=8, device="cpu")
     assert {**evaluation.report, "plot": judged.value["plot"]} == judged.value
     assert evaluation.perfect and evaluation == evaluate(run, count=8, device="cpu")
     assert "hard at n = 50: yes" in str(evaluation) and "hard at n = 50: yes" in evaluation._repr_html_()
@@ -89,13 +103,6 @@ def test_progress_goes_to_standard_error_as_lines(judged):
     assert lines[0].startswith("[0/21] soft, n up to 3")
     assert lines[-1] == "[21/21] done"
     assert judged.out.count("\n") == 1
-
-
-@pytest.fixture
-def judged_before(judged, monkeypatch):
-    """The judgement itself is not made again: it takes longest."""
-    report = {name: value for name, value in judged.value.items() if name not in ("run", "member", "plot")}
-    monkeypatch.setattr("nram.training.report.evaluation_report", lambda *arguments, **settings: report)
 
 
 def test_text_gives_the_same_figures_and_names_the_plot(judged, judged_before, call, run, tmp_path):

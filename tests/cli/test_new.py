@@ -39,7 +39,7 @@ def test_a_new_module_is_used(capsys):
 def test_new_examples_are_learned(capsys):
     assert main(["new", "examples", "largest"]) == 0
     assert capsys.readouterr().out == "largest.csv\nNext: nram learn largest.csv\n"
-    assert main(["learn", "largest.csv", "--method", "search"]) == 0
+    assert main(["learn", "largest.csv", "--method", "search", "--alternatives", "0"]) == 0
     program = nram.load_program("learned/largest/program.nram")
     assert program.call(values=[3, 9, 2]) == 9
 

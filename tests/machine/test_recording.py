@@ -50,7 +50,7 @@ def _enumerated(module, memory: np.ndarray, arguments: list[np.ndarray]) -> tupl
     return output, new
 
 
-@pytest.mark.parametrize("kind", ["mlp", "lstm", "automaton"])
+@pytest.mark.parametrize("kind", [pytest.param("mlp", marks=pytest.mark.slow), "lstm", "automaton"])
 def test_every_distribution_is_that_of_brute_force(kind, make, naive, quick_jit, float64):
     """On a memory of distributions: wires, module outputs, registers, memory, controller state and halting."""
     controller = make(kind)
