@@ -467,7 +467,7 @@ REFUSED = {
     "result=": "not a whole number",
     "result=1 2": "not a whole number",
     "result=1x": "not a whole number",
-    "foo=3": "result is missing: the results are result",
+    "foo=3": "'foo' is unknown: the results are result",
     "result=1 other=2": "'other' is unknown: the results are result",
     "1 2 3": "give the number of an answer, or result by name, with values from 0 to 4",
     "result=99": "with values from 0 to 4",
