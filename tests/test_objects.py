@@ -18,6 +18,7 @@ import pytest
 import nram
 from nram.display import Displayed
 from nram.programs.ir import Operation, Output, Program, Register, Row
+from nram.programs.text import from_text
 from nram.training.evaluated import Evaluation
 
 EXAMPLES = Path(nram.__file__).parent / "examples"
@@ -79,6 +80,16 @@ def test_results_can_be_named_in_annotations(objects):
 def test_a_repr_is_one_short_line(objects, kind):
     shown = repr(objects[kind])
     assert shown.startswith(f"<{kind} ") and "\n" not in shown and len(shown) <= 120
+
+
+def test_a_run_that_was_not_learned_says_how_good_its_best_member_is():
+    result = {"perfect_members": 0, "examined_members": 0, "best_validation_exact_hard": 0.03125}
+    assert repr(nram.Run(Path("runs/m"), result)) == "<Run runs/m: not learned, the best is right on 3.1%>"
+
+
+def test_a_program_with_unusual_registers_names_them():
+    program = from_text("nram program 1\nregisters: r2 r3\n\nalways:\n    halt\n")
+    assert "2 registers, 1 row, 0 operations (registers r2, r3)" in repr(program)
 
 
 def test_a_repr_is_short_whatever_an_object_holds():

@@ -249,6 +249,8 @@ class Run(Displayed):
     def _verdict(self) -> str:
         if not self.finished:
             return "not finished"
+        if not self.perfect:
+            return f"not learned, the best is right on {self.result['best_validation_exact_hard']:.1%}"
         return f"{self.perfect} of {counted(self.result['examined_members'], 'examined member')} perfect"
 
     @property

@@ -92,6 +92,10 @@ def test_an_evaluation_in_python_shows_itself(judged, judged_before, run, tmp_pa
     assert {**evaluation.report, "plot": judged.value["plot"]} == judged.value
     assert evaluation.perfect and evaluation == evaluate(run, count=8, device="cpu")
     assert "hard at n = 50: yes" in str(evaluation) and "hard at n = 50: yes" in evaluation._repr_html_()
+    for words in (str(evaluation), evaluation._repr_html_()):  # the same n, two figures
+        assert (
+            "half of the instances have the largest n" in words and "every n up to the largest equally often" in words
+        )
     assert repr(evaluation) == shortened(f"<Evaluation of access, member 0 of {run}: perfect>", 120)
     evaluation.draw(tmp_path / "curve.svg")
     assert (tmp_path / "curve.svg").read_text().startswith("<?xml")

@@ -88,6 +88,11 @@ def test_registers_neither_read_nor_changed_are_left_out_and_named():
     assert "r2, r3 are neither read nor changed." in circuit.remarks
 
 
+def test_a_register_in_the_condition_is_tested():
+    program = from_text("nram program 1\nregisters: r1 r2 r3\n\nwhen r2 = 0:\n    r1 := 2\notherwise:\n    halt\n")
+    assert circuit_of(program, 0, 0).remarks == ("r2 is only tested.", "r3 is neither read nor changed.")
+
+
 def test_a_register_that_is_read_and_kept_is_shown_on_both_sides():
     parts = circuit_of(one_row("r1 := r2"), 0, 0).parts
     assert [(part.kind, part.name, part.kept) for part in parts] == [

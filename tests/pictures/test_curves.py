@@ -69,6 +69,17 @@ def test_soft_and_hard_errors_and_exactness_are_drawn_and_told_apart():
     assert right.texts[-1].get_text().strip() == "trained up to here"
 
 
+def test_levels_have_whole_numbers_the_time_begins_at_0_and_the_legend_lies_on_no_curve():
+    rows = [{**row, "seconds": 20.0 + i, "levels": {"1": 4}} for i, row in enumerate(metrics())]
+    figure = run_figure(report(), rows)
+    figure.draw_without_rendering()
+    _, levels, _ = figure.axes
+    assert levels.get_xlim()[0] == 0
+    assert [tick for tick in levels.get_yticks() if 0.5 <= tick <= 1.5] == [1]
+    legend = levels.get_legend()
+    assert legend is not None and legend.get_window_extent().y0 >= levels.get_window_extent().y1 - 1
+
+
 def test_training_shows_best_median_exact_hard_and_levels():
     errors, levels, _ = run_figure(report(), metrics()).axes
     curves = curves_of(errors)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -124,10 +125,19 @@ def test_json_has_likeliest_values_and_on_demand_the_distributions(blurry, insta
 def test_a_picture_of_few_and_of_many_steps_is_written(tmp_path, steps):
     draw_soft_trace(made_up(steps, 4), tmp_path / "soft.svg", "a $title_")
     words = (tmp_path / "soft.svg").read_text()
-    panels = re.findall(r">(step \d+|end)</text>", words)
+    panels = re.findall(r">(step \d+|end)(?:, stopped)?</text>", words)
+    assert "f_t" not in words and "p_t" not in words
     assert panels[0] == "step 1" and panels[-1] == "end"
     assert len(panels) == (2 if steps == 1 else 18)
     assert ("18 of 41 states" in words) == (steps == 40)
+
+
+def test_a_picture_marks_the_steps_after_the_stop(tmp_path):
+    trace = replace(made_up(5, 4), finish=np.array([0, 0.999, 0.001, 0, 0]))
+    draw_soft_trace(trace, tmp_path / "soft.svg")
+    words = (tmp_path / "soft.svg").read_text()
+    assert re.findall(r">(step \d+|end), stopped</text>", words) == ["step 3", "step 4", "step 5", "end"]
+    assert ">after the stop</text>" in words
 
 
 def test_what_cannot_be_kept_is_refused(random_controllers):

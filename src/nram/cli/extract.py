@@ -11,6 +11,7 @@ from nram.extras import require
 from nram.files import check_destination
 from nram.messages import command
 from nram.programs.files import save_found, to_json
+from nram.programs.ir import names_in_words
 from nram.programs.text import table_to_text
 
 
@@ -52,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
         sizes = {"before": asdict(extraction.raw_size), "after": asdict(extraction.size)}
         print_json({"out": str(out), "size": sizes, "note": extraction.note, "program": to_json(program)})
         return 0
-    print(f"{extraction.raw_size} -> {extraction.size}")
+    print(f"{extraction.raw_size} -> {extraction.size}{names_in_words(program.registers)}")
     if extraction.note:
         print(extraction.note)
     print()

@@ -8,6 +8,7 @@ from nram.cli.output import note, print_json
 from nram.cli.program_argument import add_modules, add_program, program_of
 from nram.files import check_destination
 from nram.programs.files import save_found, to_json
+from nram.programs.ir import names_in_words
 from nram.programs.simplify import size_of
 from nram.programs.text import table_to_text
 
@@ -35,6 +36,6 @@ def run(arguments: argparse.Namespace) -> int:
         sizes = {"before": asdict(size_of(before)), "after": asdict(size_of(after))}
         print_json({"out": arguments.out and str(arguments.out), "size": sizes, "program": to_json(after)})
         return 0
-    note(f"{size_of(before)} -> {size_of(after)}")
+    note(f"{size_of(before)} -> {size_of(after)}{names_in_words(after.registers)}")
     print(table_to_text(after), end="")
     return 0

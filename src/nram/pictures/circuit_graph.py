@@ -124,9 +124,13 @@ class _Builder:
     def circuit(self, program: Program, state: int, row: int) -> Circuit:
         remarks = []
         idle = [name for i, name in enumerate(program.registers) if i not in self.shown]
-        if self.shown and idle:
-            verb = "is" if len(idle) == 1 else "are"
-            remarks.append(f"{', '.join(idle)} {verb} neither read nor changed.")
+        tested = [name for name, zero in zip(program.registers, self.row.when, strict=True) if zero is not None]
+        for names, what in (
+            ([name for name in idle if name in tested], "only tested."),
+            ([name for name in idle if name not in tested], "neither read nor changed."),
+        ):
+            if self.shown and names:
+                remarks.append(f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} {what}")
         if self.dropped:
             what = "operation" if self.dropped == 1 else "operations"
             whose = "whose output is" if self.dropped == 1 else "whose outputs are"

@@ -116,8 +116,11 @@ def _level_panel(axes: Axes, metrics: list[dict[str, Any]], theme: Theme) -> Non
         axes.fill_between(seconds, low, high, step="post", color=colour("tag", theme), linewidth=0)
         axes.step(seconds, high, where="post", color=colour("read", theme), label="highest")
         axes.step(seconds, middle, where="post", color=colour("kept", theme), label="median")
-        axes.legend(frameon=False, fontsize=8, loc="upper left")
-    axes.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=4))
+        # Above the panel: inside it would lie on the curves.
+        axes.legend(frameon=False, fontsize=8, ncols=2, loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0)
+        axes.set_ylim(min(low) - 0.5, max(high) + 0.5)
+    axes.set_xlim(left=0)
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=4, min_n_ticks=1))
     axes.set(xlabel="seconds of training", ylabel="level")
 
 

@@ -18,7 +18,7 @@ MOST_PANELS = 18
 def draw_soft_trace(trace: SoftTrace, path: Path, title: str = "", theme: Theme = "auto") -> None:
     """Draw a panel for each step, or for a selection: registers and memory cells against values, dark if probable.
 
-    Below them, f_t and p_t.
+    Below them, how probable it is that the machine stops at each step. Steps after the stop are marked.
     """
     with themed(theme):
         save_figure(_soft_figure(trace, title, theme), path, theme)
@@ -26,6 +26,7 @@ def draw_soft_trace(trace: SoftTrace, path: Path, title: str = "", theme: Theme 
 
 def _soft_figure(trace: SoftTrace, title: str, theme: Theme) -> Figure:
     count, registers, size = trace.steps, trace.registers.shape[1], trace.memory.shape[-1]
+    stop = trace.stopped_after
     panels = spread(count + 1, MOST_PANELS)
     down = -(-len(panels) // 6)
     across = -(-len(panels) // down)
@@ -39,17 +40,22 @@ def _soft_figure(trace: SoftTrace, title: str, theme: Theme) -> Figure:
         rows = np.concatenate([trace.registers[t], gap, trace.memory[t]])
         image = axes.imshow(rows, cmap="Blues", vmin=0, vmax=1, aspect="auto", interpolation="nearest")
         axes.axhspan(registers - 0.5, registers + 0.5, color=colour("line", theme), linewidth=0)
-        axes.set_title("end" if t == count else f"step {t + 1}", fontsize=8)
+        late = stop <= t and stop < count
+        words = ("end" if t == count else f"step {t + 1}") + (", stopped" if late else "")
+        axes.set_title(words, fontsize=8, color=colour("pale" if late else "ink", theme))
         labels = [*range(registers), *(registers + 1 + cell for cell in _ticks(size))]
         axes.set_yticks(labels, [*register_names(trace), *map(str, _ticks(size))] if index % across == 0 else [])
         axes.set_xticks(_ticks(size))
         axes.tick_params(labelsize=6, length=2)
     below = figure.add_subplot(grid[down, :])
     steps = np.arange(1, count + 1)
-    below.bar(steps, trace.finish, color=colour("kept", theme), label="p_t, stops here")
-    below.plot(
-        steps, trace.willing, color=colour("written", theme), marker="o", markersize=3, label="f_t, would stop here"
-    )
+    below.bar(steps, trace.finish, color=colour("kept", theme), label="probability that it stops after this step")
+    willing = "probability that it would stop, if it still runs"
+    below.plot(steps, trace.willing, color=colour("written", theme), marker="o", markersize=3, label=willing)
+    if stop < count:
+        below.axvspan(
+            stop + 0.5, count + 0.6, color=colour("line", theme), alpha=0.4, linewidth=0, label="after the stop"
+        )
     below.set(xlabel="step", ylim=(-0.03, 1.05), xlim=(0.4, count + 0.6))
     below.legend(fontsize=7, frameon=False)
     below.tick_params(labelsize=7)

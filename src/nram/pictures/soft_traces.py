@@ -49,6 +49,11 @@ class SoftTrace:
     def steps(self) -> int:
         return len(self.willing)
 
+    @property
+    def stopped_after(self) -> int:
+        """The first step after which it has stopped almost surely."""
+        return int(np.argmax(np.cumsum(self.finish) >= CERTAIN)) + 1
+
     def outcome(self) -> list[str]:
         """How it ended, in words."""
         likely = int(np.argmax(self.finish)) + 1

@@ -319,6 +319,7 @@ class Program(Fixed):
     def _brief(self) -> str:
         sizes = {"register": len(self.registers), "row": self.rows, "operation": self.operations}
         words = ", ".join(counted(number, what) for what, number in sizes.items())
+        words += names_in_words(self.registers)
         return f"{shortened(self.name, 40)}: {self.origin}, {words}"
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -370,6 +371,12 @@ def emitted(b: Builder, module: Module, arguments: Sequence[Any]) -> Any:
     """The output of a module in the terms of a builder."""
     output = module.emit(b, *arguments)
     return b.number(0) if module.memory == "writes" else output
+
+
+def names_in_words(registers: Sequence[str]) -> str:
+    """The names of registers in brackets where they are not r1, r2, ... because some were left out; otherwise ''."""
+    usual = [f"r{number + 1}" for number in range(len(registers))]
+    return "" if list(registers) == usual else f" (registers {', '.join(registers)})"
 
 
 def describe(registers: Sequence[str], when: Sequence[bool | None]) -> str:

@@ -7,11 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nram.display import Displayed, heading, table, text_table
+from nram.display import Displayed, heading, table, text_block, text_table
 from nram.extras import require
 
 CURVE = (10, 20, 30, 40, 50)
 """The complexities of the curve."""
+HALF_LARGEST = "half of the instances have the largest n"
+UNIFORM = "at T(n), every n up to the largest equally often"
+"""How the instances of the two tables are drawn: the upper one is harder."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -57,12 +60,14 @@ class Evaluation(Displayed):
 
     def __str__(self) -> str:
         title = f"{self._title}, {self.report['instances']} unseen instances each"
-        return "\n\n".join([title, text_table(self._rows()), self._verdict(), text_table(self._curve())])
+        tables = [f"{HALF_LARGEST}:\n{text_table(self._rows())}", f"{UNIFORM}:\n{text_table(self._curve())}"]
+        return "\n\n".join([title, tables[0], self._verdict(), tables[1]])
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
         (first, *rows), (second, *points) = self._rows(), self._curve()
-        return heading(f"{self._title}: {self._verdict()}") + table(rows, first) + table(points, second)
+        upper = heading(f"{self._title}: {self._verdict()}") + text_block(HALF_LARGEST) + table(rows, first)
+        return upper + text_block(UNIFORM) + table(points, second)
 
     def draw(self, path: str | Path) -> None:
         """Draw the error while training and against complexity. The suffix says the format: .png, .svg or .pdf."""
