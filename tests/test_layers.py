@@ -40,7 +40,7 @@ LAYERS = {
     "machine.kernels": "errors algebra kinds runtime llvm modules machine",
     "training": "display errors extras limits kinds messages files records runtime modules tasks extensions machine "
     "machine.kernels",
-    "training.display": "messages progress training",
+    "training.display": "display messages progress training",
     # Right of it: integers. Nothing here knows a network.
     "programs": "display errors limits messages files records runtime modules tasks extensions",
     "programs.simplify": "errors modules tasks extensions programs",

@@ -55,6 +55,13 @@ def counted(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
+def span(what: str, numbers: Sequence[int]) -> str:
+    """From the least to the largest number: 'size 3', 'sizes 1 to 5'."""
+    low, high = min(numbers), max(numbers)
+    plural = f"{what}{'es' if what.endswith('s') else 's'}"
+    return f"{what} {low}" if low == high else f"{plural} {low} to {high}"
+
+
 def cells_in_words(memory: Sequence[int], most: int = 12) -> str:
     """The first cells of a memory."""
     words = " ".join(map(str, memory[:most]))

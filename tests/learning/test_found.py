@@ -18,6 +18,7 @@ from nram.learning.asking import expected_from, question_in_words, reply_from
 from nram.learning.callbacks import LearningCallbacks
 from nram.learning.candidate import Candidate
 from nram.learning.columns import LayoutColumns
+from nram.learning.display import LearningProgress
 from nram.learning.job import LearningJob
 from nram.learning.judgement import judgement_of
 from nram.learning.kept import Answer, Comparison, Kept, Question, merged, nearly_fitting, question_about
@@ -30,6 +31,7 @@ from nram.programs.files import program_from, read_program
 from nram.programs.files import to_json as program_to_json
 from nram.programs.growth import growth_of
 from nram.programs.ir import Program
+from nram.search.callbacks import Report as SearchReport
 from nram.tasks.base import Instance
 from nram.tasks.example_files import Example, read_examples
 from nram.tasks.layout import Layout
@@ -156,6 +158,10 @@ def test_the_review_names_inputs_and_outputs_that_never_change():
     told = review(facts_of(_examples(([4, 0, *start[2:]], [4, 2, *end[2:]]) for start, end in _rows(top=99))))
     assert any("cell 0 is 4 in every input" in line for line in told)
     assert any("cell 1 is 2 in every output" in line for line in told)
+    rows = [([n, 0, *[1] * n, 0, 0], [1, 2, *[1] * n, 0, 0]) for n in range(3, 12)]
+    both = [replace(one, instance=replace(one.instance, cells=[0, 1])) for one in _examples(rows)]
+    assert sum("in every output" in line for line in review(facts_of(both))) == 1
+    assert any("cells 0, 1 are 1, 2 in every output" in line for line in review(facts_of(both)))
 
 
 def _columns(folder: Path, rows) -> Facts:
@@ -547,6 +553,17 @@ def test_a_single_program_that_fits_says_how_long_others_were_looked_for(tmp_pat
     agree = replace(result, search=replace(result.search, fitting=(one, one)))
     assert f"They give the same answers on {result.probes} fresh inputs." in to_text(agree)
     assert "They could not be compared" in to_text(replace(agree, probes=0))
+
+
+def test_programs_that_are_refused_are_told_once_and_counted(learned, capsys):
+    job, _ = learned
+    parts = split(job.file.examples, 0, "the file")
+    with LearningProgress("added") as progress:
+        for _ in range(3):
+            progress.refused(judgement_of(SLOW, parts))
+        progress.report(SearchReport(0, 1_000_000, 3, 100.0, 1e6, 2))
+    said = capsys.readouterr().err
+    assert said.count("fits every training example") == 1 and "3 wrong on held-out examples" in said
 
 
 def test_progress_and_report_count_the_same_candidates(tmp_path):

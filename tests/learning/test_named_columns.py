@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -10,7 +12,8 @@ import pytest
 
 import nram
 from nram.cli import main
-from nram.programs.files import read_program
+from nram.programs.files import program_from, read_program, save_program
+from nram.tasks.layout import Layout
 
 
 def _chosen_value(path: Path) -> Path:
@@ -116,6 +119,25 @@ def test_python_learns_from_objects_with_names_and_search_from_the_same_file(tmp
     assert program.call(x=3, y=20) == 20 and "--layout" in dict(program.made)["command"]
     assert main(["search", "copy", "--layout", "x->y"]) == 2
     assert "--layout is for a file of examples" in capsys.readouterr().err
+
+
+def test_a_program_is_watched_on_named_inputs(tmp_path: Path, capsys):
+    """The memory of the example has spare cells, on which the program may depend: the command gives its size."""
+    first = program_from("nram program 1\nregisters: r1\n\nalways:\n halt\n")
+    file, program = tmp_path / "larger.csv", tmp_path / "first.nram"
+    save_program(replace(first, layout=Layout.parse("x->larger y")), program)
+    file.write_text("x,y,larger\n" + "".join(f"{x},{y},{max(x, y)}\n" for x in range(4) for y in range(4)))
+    assert main(["test", str(program), str(file)]) == 1
+    line = next(one for one in capsys.readouterr().out.splitlines() if one.startswith("Watch it: nram "))
+    words = shlex.split(line.removeprefix("Watch it: nram "))
+    assert words[:6] == ["trace", str(program), "--input", "x=0", "--input", "y=1"]
+    assert main(words) == 0
+    named = capsys.readouterr().out
+    cells = int(words[words.index("--memory-size") + 1]) if "--memory-size" in words else 3
+    assert main(["trace", str(program), "--memory", " ".join(["0", "1", *["0"] * (cells - 2)])]) == 0
+    assert capsys.readouterr().out == named
+    assert main(["trace", str(program), "--input", "x=1", "--complexity", "3"]) == 2
+    assert "--input and --complexity exclude each other" in capsys.readouterr().err
 
 
 def test_cells_are_chosen_for_a_whole_file_from_python(tmp_path: Path):

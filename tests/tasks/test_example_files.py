@@ -82,6 +82,10 @@ REFUSED = {
         '{"input": [1,0,7], "output": [1,0,0]}',
         ("line 1: input has values outside 0..2", "7 in cell 2", "add zeros"),
     ),
+    "short": (
+        '{"input": [1,0], "output": [0,1]}',
+        ("line 1: input and output have 2 cells", "3 at least"),
+    ),
     "lengths": ('{"input": [1,0,0], "output": [1,0]}', ("line 1", "they must be as many", "zeros")),
     "nothing asked": ('{"input": [1,0,0], "output": [1,0,0]}', ("line 1: no cell counts", "name in 'cells'")),
     "an empty list of cells": ('{"input": [1,0,0], "output": [0,0,0], "cells": []}', ("line 1: no cell counts",)),
@@ -187,7 +191,7 @@ def test_the_cells_that_count_can_be_chosen(tmp_path: Path, cells: str, expected
 def test_chosen_cells_that_cannot_be_used_are_refused(tmp_path: Path):
     with pytest.raises(UsageError, match="line 1: no cell counts: input and output are equal"):
         _read(tmp_path, SORTED, SWAPPED, cells="changed")
-    with pytest.raises(UsageError, match=r"line 1: it has 4 cells, and 'cells' \(4\) names others"):
+    with pytest.raises(UsageError, match="line 1: cells=4 names no cell of a memory of 4 cells"):
         _read(tmp_path, SWAPPED, LARGER, cells="4")
     with pytest.raises(UsageError, match="give all, changed, or addresses"):
         Reading(cells="some")
@@ -285,7 +289,7 @@ BAD_NAMED = {
         [{"a": [1], "b": 1}, {"a": [1], "b": 1, "c": 1}],
         "'c' is not on the first line, which has a, b",
     ),
-    "one column": ([{"a": [1]}], "it has 1 columns: give 2 to 16"),
+    "one column": ([{"a": [1]}], "it has 1 column: give 2 to 16"),
     "a bad name": ([{"unit price": 1, "b": 2}], "use letters, digits and _, as unit_price"),
     "too large": ([{"a": 5000, "b": 1}], "divide all numbers, or replace them by their ranks"),
     "contradiction": (
@@ -315,6 +319,8 @@ def test_choices_that_do_not_fit_the_columns_are_refused(tmp_path: Path):
 def test_too_few_examples_are_refused_with_how_many_there_should_be(tmp_path: Path):
     with pytest.raises(UsageError, match="3 different examples, which are too few: give at least 5"):
         _parts(tmp_path, [1, 2, 3])
+    with pytest.raises(UsageError, match="1 different example, which is too few"):
+        _parts(tmp_path, [1])
 
 
 def test_the_largest_are_held_out_by_whole_sizes(tmp_path: Path):
@@ -329,3 +335,20 @@ def test_where_the_largest_size_holds_nearly_all_a_share_of_it_is_held_out_and_t
     assert not {example.line for example in parts.held_out} & {example.line for example in parts.training}
     assert any("cannot be shown" in caution for caution in cautions(parts))
     assert parts == _parts(tmp_path, [1] + [4] * 19)
+
+
+NO_CELLS = {
+    "99": "cells=99 names no cell of a memory of 5 cells",
+    "5..9": "names no cell of a memory of 5 cells",
+    "0,99": r"'cells' \(0,99\) names others",
+    "3..2": "3..2 runs backwards: write 2..3",
+    "9..n": "names no cell of a memory of 5 cells, where n is 2",
+}
+
+
+@pytest.mark.parametrize("cells", NO_CELLS)
+def test_cells_that_name_nothing_are_told(cells, tmp_path):
+    file = tmp_path / "plain.jsonl"
+    file.write_text('{"input": [1, 2, 0, 0, 0], "output": [2, 1, 0, 0, 0]}\n')
+    with pytest.raises(UsageError, match=NO_CELLS[cells]):
+        read_examples(file, Reading(cells))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from nram.cli.arguments import add_device, add_reading, jax_seed, natural, positive, reading_of
+from nram.cli.memory_argument import options_for
 from nram.cli.output import note, print_json
 from nram.errors import UsageError
 from nram.learning.asking import SKIP, STOP, expected_from, how_to_answer, question_in_words, reply_from
@@ -22,7 +22,7 @@ from nram.learning.report import to_json, to_text
 from nram.limits import StepLimit
 from nram.messages import command
 from nram.process import interruptible
-from nram.tasks.example_files import Example, read_examples
+from nram.tasks.example_files import read_examples
 from nram.tasks.layout import values_in_words
 
 
@@ -115,18 +115,11 @@ def run(arguments: argparse.Namespace) -> int:
             out = job.folder
             print(f"{out / 'program.json'} (also program.nram, program.svg, report.json and programs/)")
             if learned.found:
-                print(f"Try it: {command('run', out / 'program.json', **_trial(learned.parts.training))}")
+                training = learned.parts.training
+                example = next((one for one in training if one.size > 2), training[-1])  # small, but no empty list
+                given = options_for(example, learned.program)
+                print(f"Try it: {command('run', out / 'program.json', **given)}")
     return 0 if learned.found else 1
-
-
-def _trial(examples: Sequence[Example]) -> dict[str, str | list[str]]:
-    """The options of `nram run` that give a program the inputs of an example: a small one, but not an empty list."""
-    example = next((one for one in examples if one.size > 2), examples[-1])
-    layout = example.layout
-    if layout is None:
-        return {"memory": " ".join(map(str, examples[0].instance.input))}
-    inputs = layout.given(example.instance.input).items()
-    return {"input": [f"{name}={' '.join(map(str, v)) if isinstance(v, list) else v}" for name, v in inputs]}
 
 
 def _ask(columns: Columns | None, question: Question) -> Any:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +16,7 @@ from nram.errors import NramError, UsageError, shown
 from nram.files import parse_json, read_bounded
 from nram.programs.ir import Program
 from nram.programs.memory import check_lists
+from nram.tasks.example_files import Example
 from nram.tasks.named_columns import numbers_in
 
 HELP = (
@@ -32,6 +35,27 @@ def read_memory(text: str) -> list | np.ndarray:
     if text.startswith("@"):
         return _from_file(text[1:])
     return _from_text(text, "--memory")
+
+
+def add_input(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument(
+        "--input",
+        action="append",
+        metavar="NAME=VALUE",
+        help='an input by name, as x=1 or values="3 1 2", for a program that was learned from named columns',
+    )
+
+
+def options_for(example: Example, program: Program | None) -> dict[str, Any]:
+    """The options of `nram run` and `nram trace` that give a program the input of an example, by name if it has any."""
+    memory = example.instance.input
+    layout = None if program is None else program.layout
+    if layout is None or layout != example.layout:
+        return {"memory": " ".join(map(str, memory))}
+    given = layout.given(memory)
+    words = [f"{name}={' '.join(map(str, v)) if isinstance(v, list) else v}" for name, v in given.items()]
+    size = len(memory)
+    return {"input": words, "memory_size": None if size == layout.least_memory(given) else size}
 
 
 def named_memory(program: Program, given: Sequence[str]) -> list[int]:

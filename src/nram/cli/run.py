@@ -14,9 +14,10 @@ from pathlib import Path
 import numpy as np
 
 from nram.cli.arguments import natural, positive
-from nram.cli.memory_argument import HELP, named_memory, read_memory
+from nram.cli.memory_argument import HELP, add_input, named_memory, read_memory
 from nram.cli.output import print_json
 from nram.cli.program_argument import add_modules, add_program, limit_in_words, program_of, require_limit
+from nram.display import counted, span
 from nram.errors import NramError, UsageError
 from nram.files import check_destination, write_result
 from nram.limits import wrong_cells
@@ -45,12 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_program(parser)
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--memory", metavar="CELLS", help=HELP)
-    source.add_argument(
-        "--input",
-        action="append",
-        metavar="NAME=VALUE",
-        help='an input by name, as x=1 or values="3 1 2", for a program that was learned from named columns',
-    )
+    add_input(source)
     source.add_argument("--complexity", type=positive, metavar="N", help="sample an instance with this n instead")
     parser.add_argument("--task", metavar="TASK", help="task of the instance (default: the program's task)")
     parser.add_argument("--seed", type=natural, metavar="S", help="seed of the instance (default: 0)")
@@ -236,7 +232,7 @@ def _show_one(
         asked = (
             "; ^ marks the output cells"
             if full
-            else f"; {len(cells):,} output cells, from {min(cells)} to {max(cells)}"
+            else f"; {counted(len(cells), 'output cell')}, " + span("address", cells)
         )
     print(f"memory, {len(after)} cells, {marks}{asked}:")
     _show_cells(before, after, set(cells) if full else set(), full)

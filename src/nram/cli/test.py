@@ -3,6 +3,7 @@
 import argparse
 
 from nram.cli.arguments import add_reading, natural, positive, reading_of
+from nram.cli.memory_argument import options_for
 from nram.cli.output import print_json
 from nram.cli.program_argument import add_modules, add_program, program_of
 from nram.messages import command
@@ -54,6 +55,6 @@ def run(arguments: argparse.Namespace) -> int:
         print(tested)
         smallest = tested.score.smallest
         if smallest is not None and len(smallest.obtained) <= MOST_CELLS:
-            memory = " ".join(map(str, smallest.example.instance.input))
-            print(f"Watch it: {command('trace', arguments.program, memory=memory, max_steps=smallest.limit)}")
+            given = options_for(smallest.example, tested.program)
+            print(f"Watch it: {command('trace', arguments.program, **given, max_steps=smallest.limit)}")
     return 1 if tested.wrong else 0

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nram.cli.arguments import add_device, add_theme, natural, positive
-from nram.cli.memory_argument import HELP, read_memory
+from nram.cli.memory_argument import HELP, add_input, named_memory, read_memory
 from nram.cli.output import print_json, terminal_width
 from nram.cli.program_argument import add_modules, add_program, program_of, require_limit
 from nram.cli.run_argument import add_trust, open_run
@@ -45,7 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "maps. Rows are counted from 1, states from 0."
     )
     add_program(parser, "; with --soft a run or a name")
-    parser.add_argument("--memory", metavar="CELLS", help=f"{HELP}; here only one memory")
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument("--memory", metavar="CELLS", help=f"{HELP}; here only one memory")
+    add_input(source)
     parser.add_argument(
         "--task",
         metavar="TASK",
@@ -75,10 +77,13 @@ def run(arguments: argparse.Namespace) -> int:
     form = _form(arguments)
     if arguments.out is not None:
         check_destination(arguments.out)
-    if arguments.memory is not None:
+    if arguments.memory is not None or arguments.input is not None:
         given = [name for name in ("task", "complexity", "seed") if getattr(arguments, name) is not None]
         if given:
-            raise UsageError(f"--memory and --{given[0]} exclude each other: an instance has its own memory")
+            source = "--input" if arguments.memory is None else "--memory"
+            raise UsageError(f"{source} and --{given[0]} exclude each other: an instance has its own memory")
+    if arguments.soft and arguments.input is not None:
+        raise UsageError("--input is for programs with named inputs: with --soft, give --memory")
     return _trace_soft(arguments, form) if arguments.soft else _trace_program(arguments, form)
 
 
@@ -122,11 +127,15 @@ def _trace_program(arguments, form: str) -> int:
 
 
 def _record(arguments, program: Program) -> Trace:
-    if arguments.memory is not None:
+    memory = None if arguments.memory is None else read_memory(arguments.memory)
+    if arguments.input is not None:
+        memory = named_memory(program, arguments.input)
+    if memory is not None:
         require_limit(program, arguments.max_steps)
-        return record_trace(program, read_memory(arguments.memory), arguments.max_steps, arguments.memory_size)
+        return record_trace(program, memory, arguments.max_steps, arguments.memory_size)
     if program.task is None and arguments.task is None:
-        raise UsageError(f"{program.name} has no task, so no instance can be sampled: give --memory or --task")
+        source = "--memory" if program.layout is None else "--input, --memory"
+        raise UsageError(f"{program.name} has no task, so no instance can be sampled: give {source} or --task")
     task = task_of(program, arguments.task)
     complexity, instance = _sample(arguments, task)
     limit = limit_for(program, task)(complexity) if arguments.max_steps is None else arguments.max_steps

@@ -13,9 +13,15 @@ class LearningProgress(SearchProgress, LearningCallbacks):
 
     training = TrainingDisplay("nram learn")
 
+    wrong_on_held_out = 0
+
     def refused(self, judgement: Judgement) -> None:
+        """Say it once, then count in the progress line: a hard problem refuses many."""
+        self.wrong_on_held_out += 1
+        self.more = f", {self.wrong_on_held_out} wrong on held-out examples"
         held_out = judgement.held_out
-        self.note(
-            f"a program fits every training example, but only {held_out.right} of the {held_out.examples} held out: "
-            "the search goes on"
-        )
+        if self.wrong_on_held_out == 1:
+            self.note(
+                f"a program fits every training example, but only {held_out.right} of the {held_out.examples} held "
+                "out: the search goes on, and counts others like it"
+            )

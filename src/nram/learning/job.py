@@ -16,7 +16,7 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
-from nram.display import Displayed, text_block
+from nram.display import Displayed, counted, text_block
 from nram.errors import NramError, UntrustedFile, UsageError
 from nram.extras import missing, require
 from nram.files import check_destination, locked, make_folder, read_json, remove_leftovers, write_atomically
@@ -26,7 +26,7 @@ from nram.learning.callbacks import LearningCallbacks
 from nram.learning.candidate import Candidate, better
 from nram.learning.judgement import Judgement, judgement_of
 from nram.learning.kept import Comparison, Kept, Question, merged, nearly_fitting, question_about
-from nram.learning.parts import Parts, counted, sizes_in_words, split
+from nram.learning.parts import Parts, sizes_in_words, split
 from nram.learning.report import beginning, to_json, to_text
 from nram.learning.review import facts_of, review
 from nram.limits import StepLimit

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
+from nram.display import counted, span
 from nram.errors import UsageError
 from nram.tasks.example_files import Example
 
@@ -43,9 +44,10 @@ class Parts:
 def split(examples: Sequence[Example], seed: int, shown: str) -> Parts:
     """Hold out the largest examples: whole sizes, or a share of the largest one where that would leave too little."""
     if len(examples) < LEAST_EXAMPLES:
+        is_are = "is" if len(examples) == 1 else "are"
         raise UsageError(
-            f"{shown} has {len(examples)} different examples, which are too few: give at least {LEAST_EXAMPLES}, "
-            f"better {FEW} or more, of several sizes; the largest are held out"
+            f"{shown} has {counted(len(examples), 'different example')}, which {is_are} too few: give at least "
+            f"{LEAST_EXAMPLES}, better {FEW} or more, of several sizes; the largest are held out"
         )
     groups = by_size(examples)
     wanted = HELD_OUT * len(examples)
@@ -93,12 +95,3 @@ def memories_in_words(examples: Sequence[Example]) -> str:
     """Of how many cells the memories are."""
     low, high = min(example.cells for example in examples), max(example.cells for example in examples)
     return f"{low} cells" if low == high else f"{low} to {high} cells"
-
-
-def counted(many: int, what: str) -> str:
-    return f"{many:,} {what}{'' if many == 1 else 's'}"
-
-
-def span(what: str, numbers: Sequence[int]) -> str:
-    low, high = min(numbers), max(numbers)
-    return f"{what} {low}" if low == high else f"{what}s {low} to {high}"

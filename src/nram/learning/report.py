@@ -6,6 +6,7 @@ import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from nram.display import counted, span
 from nram.learning.asking import question_in_words
 from nram.learning.judgement import Judgement
 from nram.learning.parts import (
@@ -13,10 +14,8 @@ from nram.learning.parts import (
     Parts,
     by_size,
     cautions,
-    counted,
     memories_in_words,
     sizes_in_words,
-    span,
 )
 from nram.learning.review import facts_of
 from nram.messages import addressed, command, in_python, pasted
@@ -177,7 +176,7 @@ def _stray(learned: Learned) -> int:
 def _right(score: Score) -> str:
     which = f"({span('size', score.sizes)})"
     if score.exact:
-        return f"exact on all {score.examples} {which}"
+        return f"exact on {'the only one' if score.examples == 1 else f'all {score.examples}'} {which}"
     return f"exact on {score.right} of {score.examples} {which}"
 
 
@@ -330,7 +329,7 @@ def advice(learned: Learned) -> list[str]:
     if judgement is not None and judgement.training.exact:
         told.append(
             "it fits what it was learned from and not the held-out examples, so it knows a trick: give more examples "
-            f"of {sizes_in_words(parts.training)} and of those between, at least {2 * FEW_OF_A_SIZE} of each"
+            f"of {sizes_in_words(parts.training)}, at least {2 * FEW_OF_A_SIZE} of each"
         )
     elif thin:
         sizes = ", ".join(map(str, thin[:8])) + (" and more" if len(thin) > 8 else "")

@@ -8,8 +8,9 @@ from functools import cached_property
 from math import factorial, log, prod
 from statistics import median
 
+from nram.display import counted
 from nram.learning.columns import Bound, Columns, Record, bound_of, columns_of
-from nram.learning.parts import FEW_OF_A_SIZE, by_size, counted
+from nram.learning.parts import FEW_OF_A_SIZE, by_size
 from nram.tasks.example_files import Example
 from nram.tasks.layout import Layout
 
@@ -245,9 +246,11 @@ def _about_outputs(facts: Facts) -> list[str]:
     fixed = [
         cell for cell in sorted(seen) if len(seen[cell]) == 1 and counts[cell] > len(facts.examples) // 2 and cell < 3
     ]
-    return [
-        f"cell {cell} is {min(seen[cell])} in every output: a program may write that without looking" for cell in fixed
-    ]
+    if not fixed:
+        return []
+    values = ", ".join(str(min(seen[cell])) for cell in fixed)
+    what = f"cell {fixed[0]} is" if len(fixed) == 1 else f"cells {_numbers(fixed)} are"
+    return [f"{what} {values} in every output: a program may write that without looking"]
 
 
 def _numbers(numbers: Sequence[int]) -> str:

@@ -16,6 +16,7 @@ class SearchProgress(ProgressLine, SearchCallbacks):
     def __init__(self, name: str, layout: Layout | None = None):
         super().__init__(PLAIN_SECONDS)
         self.name, self.layout = name, layout
+        self.more = ""  # for the progress line
 
     def note(self, text: str) -> None:
         self.clear()
@@ -27,7 +28,7 @@ class SearchProgress(ProgressLine, SearchCallbacks):
             more = f", {found} counterexample{'' if found == 1 else 's'}" if found else ""
             self.show(
                 f"{self.name[:MOST_NAME]}: {report.seconds:.0f} s, {report.candidates / 1e6:.1f}M candidates, "
-                f"{report.per_second / 1e6:.2f}M a second{more}"
+                f"{report.per_second / 1e6:.2f}M a second{more}{self.more}"
             )
 
     def best(self, best: Best) -> None:

@@ -16,6 +16,7 @@ from operator import and_
 from pathlib import Path
 from typing import Any
 
+from nram.display import counted
 from nram.errors import NramError, UsageError, shown
 from nram.files import parse_json, read_bounded
 from nram.limits import StepLimit
@@ -55,6 +56,9 @@ class Reading:
         wrong = [word for word in (self.cells or "0").replace(",", " ").split() if not _ADDRESSES.fullmatch(word)]
         if wrong and self.cells not in ("all", "changed"):
             raise UsageError(f"--cells is '{self.cells}': give all, changed, or addresses as in 0 or 0,3..5 or 1..n")
+        for first, last in re.findall(r"(\d+)\.\.(\d+)(?![+-])", self.cells or ""):
+            if int(first) > int(last):
+                raise UsageError(f"--cells: {first}..{last} runs backwards: write {last}..{first}")
 
     @property
     def options(self) -> dict[str, str]:
@@ -160,7 +164,7 @@ def read_examples(path: Path, reading: Reading | None = None, given: bytes | Non
     called = str(path) if given is None else "what is given"
     problems = Problems("line" if given is None else "example")
     try:
-        examples, counted, layout = _examples(path, content, reading, problems)
+        examples, counting, layout = _examples(path, content, reading, problems)
     except UnicodeDecodeError:
         raise UsageError(f"{called} is not text: give JSON objects, one a line, or a CSV file") from None
     kept = _without_repetitions(examples, layout, problems)
@@ -169,7 +173,7 @@ def read_examples(path: Path, reading: Reading | None = None, given: bytes | Non
     if problems.count:
         raise UsageError(f"{called} cannot be used{problems}")
     digest = hashlib.sha256(content).hexdigest()
-    return ExampleFile(path, digest, tuple(kept), len(examples) - len(kept), counted, layout, reading)
+    return ExampleFile(path, digest, tuple(kept), len(examples) - len(kept), counting, layout, reading)
 
 
 def _examples(
@@ -185,8 +189,8 @@ def _examples(
         return _named_examples(path, list(records), reading, problems)
     # The explicit cells are noted beside the examples; the others follow when all examples are known.
     found = [one for line, record in records if (one := _example(record, line, problems)) is not None]
-    examples, counted = _with_cells(found, reading.cells, problems)
-    return examples, counted, None
+    examples, counting = _with_cells(found, reading.cells, problems)
+    return examples, counting, None
 
 
 def _has_memories(fields: Mapping[str, Any], reading: Reading) -> bool:
@@ -320,9 +324,13 @@ def _example(record: dict[str, Any], line: int, problems: Problems) -> Example |
         return None
     size = len(start)
     named = "; if these are no memories, call the columns otherwise, as values and result, and nram lays them out"
-    if len(end) != size or size < LEAST_CELLS:
-        text = f"they must be as many, {LEAST_CELLS} at least; fill up with zeros{named}"
+    if len(end) != size:
+        text = f"they must be as many; fill up with zeros{named}"
         problems.add("lengths", line, f"input has {size} cells and output {len(end)}: {text}")
+        return None
+    if size < LEAST_CELLS:
+        text = f"a memory has {LEAST_CELLS} at least; fill up both with zeros{named}"
+        problems.add("short", line, f"input and output have {counted(size, 'cell')}: {text}")
         return None
     if size > MOST_CELLS:
         text = f"it has {size} cells, which is too long: give examples of at most {MOST_CELLS}"
@@ -402,7 +410,12 @@ def _with_cells(examples: Sequence[Example], rule: str | None, problems: Problem
         else:
             cells = _addresses(rule, example)
             claimed = frozenset(cells)
-            if cells and not 0 <= cells[0] <= cells[-1] < size:
+            inside = [cell for cell in cells if 0 <= cell < size]
+            if not inside:
+                text = f"--cells {rule} names no cell of a memory of {size} cells, where n is {example.size}"
+                problems.add("cells", example.line, text if "n" in rule else text.partition(",")[0])
+                continue
+            if len(inside) < len(cells):
                 problems.add("cells", example.line, f"it has {size} cells, and --cells ({rule}) names others")
                 continue
         if not cells:
@@ -426,7 +439,7 @@ def _addresses(rule: str, example: Example) -> list[int]:
         match = _ADDRESSES.fullmatch(word)
         assert match is not None
         ends = [int(known.get(match[i], match[i])) + int(match[i + 1] or 0) for i in (1, 3) if match[i]]
-        found.update(range(ends[0], min(ends[-1], example.cells) + 1))
+        found.update(range(ends[0], min(ends[-1], max(ends[0], example.cells)) + 1))  # one outside is enough
     return sorted(found)
 
 

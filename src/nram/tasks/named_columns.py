@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from nram.display import counted
 from nram.errors import UsageError, shown
 from nram.files import parse_json
 from nram.tasks.layout import MOST_COLUMNS, name_problem, result_names, value_problem
@@ -24,9 +25,8 @@ def columns_of(first: dict[str, Any], problems: Problems) -> list[str]:
         if problem is not None:
             problems.add(f"name {name}", None, problem)
     if not 2 <= len(first) <= MOST_COLUMNS:
-        problems.add(
-            "columns", None, f"it has {len(first)} columns: give 2 to {MOST_COLUMNS}, inputs first and the result last"
-        )
+        text = f"give 2 to {MOST_COLUMNS}, inputs first and the result last"
+        problems.add("columns", None, f"it has {counted(len(first), 'column')}: {text}")
     return list(first)
 
 

@@ -10,6 +10,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal
 
+from nram.display import counted
 from nram.errors import NramError
 from nram.extensions import is_file_name, known_task
 from nram.files import read_json
@@ -122,10 +123,6 @@ def machine_text(config: TrainConfig) -> str:
         f"{machine.controller} {machine.hidden}{states}, {machine.registers} registers, "
         f"{len(machine.modules)} modules x {machine.repeats}"
     )
-
-
-def count_text(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
 def failure_text(failure: Failure, examined: int) -> str:
@@ -355,7 +352,7 @@ class _Doctor:
         if not self.rows:
             return "RUNNING. Nothing is measured yet." if self.status == "running" else "NOT STARTED. No step was made."
         last = self.rows[-1]
-        where = f"step {last.step} of stage {last.stage}, of {count_text(len(self.config.stages), 'stage')}"
+        where = f"step {last.step} of stage {last.stage}, of {counted(len(self.config.stages), 'stage')}"
         where += f", after {duration(last.seconds)}"
         if self.status == "running":
             return f"RUNNING, at {where}."

@@ -16,11 +16,12 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
+from nram.display import counted
 from nram.messages import visible
 from nram.progress import Progress, is_shown
 from nram.training.callbacks import Report, TrainingCallbacks
 from nram.training.config import TrainConfig
-from nram.training.diagnosis import count_text, duration, machine_text
+from nram.training.diagnosis import duration, machine_text
 from nram.training.trend import Trend
 
 PLAIN_SECONDS = 5.0  # between the first two lines where there is no panel
@@ -214,7 +215,7 @@ class Panel:
         heads, tails, shares = [], [], []
         for index, stage in enumerate(self.config.stages):
             report = self.reports.get(index)
-            heads.append(f"stage {index}  n <= {stage.max_complexity}  {count_text(stage.population, 'member')}")
+            heads.append(f"stage {index}  n <= {stage.max_complexity}  {counted(stage.population, 'member')}")
             done = report is not None and (report.stage_ends or index < max(self.reports))
             early = done and report is not None and report.step < stage.steps
             steps = report.step if report else 0
@@ -241,7 +242,7 @@ class Panel:
         if report.examined:
             rows.append(("examined", _examined(report)))
         if report.skipped:
-            rows.append(("skipped", f"{count_text(report.skipped, 'update')}, not finite"))
+            rows.append(("skipped", f"{counted(report.skipped, 'update')}, not finite"))
         if not self.ended:
             rows.append(("now", self.activity) if self.activity else ("next", self._next(report)))
         rate = f", {report.example_steps_per_s / 1000:,.0f}k example-steps/s"
@@ -270,7 +271,7 @@ class Panel:
     def _trend_words(self, report: Report) -> str:
         """Whether the best member gets better, and by which figures; empty while it is too early to say."""
         if report.perfect:
-            return f"{count_text(report.perfect, 'perfect member')}"
+            return f"{counted(report.perfect, 'perfect member')}"
         if report.best_hard == 1.0:
             return "right on the whole validation set"
         if self.trend.improving:  # the best member may be better by one figure and worse by another
@@ -300,14 +301,14 @@ def _all(report: Report) -> str:
 
 
 def _examined(report: Report) -> str:
-    words = f"{count_text(report.examined, 'member')}: {report.perfect} passed"
+    words = f"{counted(report.examined, 'member')}: {report.perfect} passed"
     return f"{words}; failed {report.failed}" if report.failed else words
 
 
 def _levels(report: Report) -> str:
     """A small histogram, and the members on the lowest and on the highest level."""
     low, high, most = min(report.levels), report.highest_level, max(report.levels.values())
-    words = f"{count_text(report.levels[low], 'member')} on level {low}"
+    words = f"{counted(report.levels[low], 'member')} on level {low}"
     words += f", {report.levels[high]} on level {high}" if high > low else ""
     if not 1 < report.max_complexity <= 24:
         return words
