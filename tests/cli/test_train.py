@@ -16,11 +16,11 @@ FIGURES = re.compile(
     r"stage (?P<stage>\d) \(n<=3\) step (?P<step>\d+)/\d+"
     r" \| best member ([\d.]+% right as a program up to n = 6, )?level \d of 3, soft error (?P<best>\d\.\d+)"
     r"(, not checked as a program yet)?"
-    r" \| (getting better|no better for \d+:\d\d|right on the whole validation set|\d perfect members?)"
+    r"( \| (getting better: [a-z, ]+|no better for \d+:\d\d|right on the whole validation set|\d perfect members?))?"
     r" \| members per level (?P<levels>\d+:\d+( \d+:\d+)*)"
     r" \| median error (?P<median>\d\.\d+), solved (\d soft)?(, )?(\d hard)? of 8"
     r"( \| examined \d members?: \d passed(; failed [^|]+)?)?"
-    r" \| \d+:\d\d gone(, at most about \d+:\d\d left)?"
+    r" \| \d+:\d\d gone(, about \d+:\d\d left( and examining)?)?"
 )
 
 

@@ -154,10 +154,10 @@ def _distance(growth: Growth, sizes: np.ndarray, steps: np.ndarray) -> float:
 
 
 def _grows(growth: Growth, sizes: np.ndarray) -> bool:
-    """Whether a polynomial goes up and, after the first quarter of the sizes, does not bend down."""
+    """Whether a polynomial goes up and, after the first quarter of the sizes, neither falls nor bends down."""
     quarter = 0.75 * sizes.min() + 0.25 * sizes.max()
-    bend = sum(f * power * (power - 1) * quarter ** max(0, power - 2) for power, f in enumerate(growth.coefficients))
-    return growth.coefficients[-1] > 0 and bend >= 0
+    curve = np.polynomial.Polynomial(growth.coefficients)
+    return growth.coefficients[-1] > 0 and curve.deriv()(quarter) >= 0 and curve.deriv(2)(quarter) >= 0
 
 
 def growth_of_runs(runs: Iterable[tuple[int, int, int]]) -> Growth | None:
