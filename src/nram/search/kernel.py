@@ -199,7 +199,8 @@ class ChainEnd(NamedTuple):
     """Instances in play."""
 
 
-_OPTIONS: dict[str, Any] = {"nogil": True, "boundscheck": False, "error_model": "numpy"}  # nothing divides by 0
+# Nothing divides by 0. No array is made here, so Numba need not count references: it compiles faster without.
+_OPTIONS: dict[str, Any] = {"nogil": True, "boundscheck": False, "error_model": "numpy", "_nrt": False}
 _INNER: dict[str, Any] = {**_OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
