@@ -20,6 +20,7 @@ import nram
 from nram import SoftMachine, UsageError
 from nram.kinds import ControllerKind
 from nram.machine import run_hard
+from nram.programs.extract.from_run import Form
 from nram.programs.library import find_entry, zoo_entries, zoo_weights
 from nram.training.evaluation import soft_memories
 from nram.training.member import Hyper, batch_outcomes, draw_batch
@@ -230,7 +231,8 @@ def test_it_learns_in_a_loop_with_optax_and_becomes_a_program(quick_jit):
 
 def test_its_program_is_that_of_the_run():
     machine = nram.load_machine(RUN)
-    programs = {form: machine.to_program(form) for form in ("raw", "every-input", "task")}
+    forms: tuple[Form, ...] = ("raw", "every-input", "task")
+    programs = {form: machine.to_program(form) for form in forms}
     for form, program in programs.items():
         assert program.states == nram.extract(RUN, form=form).states
     assert machine.to_program() == programs["task"]

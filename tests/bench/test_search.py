@@ -84,6 +84,7 @@ def test_some_changes_leave_the_program_as_it_is_and_some_do_not(copy_pool):
     assert 0.1 < unchanged_share(Structure(3), copy_pool, samples=300) < 0.9
 
 
+@pytest.mark.slow
 def test_the_command_prints_rates_and_ratios_for_both_tasks(capsys):
     assert main(["bench", "search", "--seconds", "1", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["tasks"]

@@ -45,6 +45,7 @@ def test_a_second_process_in_the_same_folder_is_refused(interrupted):
     assert f"another process is training in {interrupted.path}" in message
 
 
+@pytest.mark.slow
 def test_a_run_killed_again_and_again_ends_like_one_left_alone(trained, nram, tmp_path, until_rows, same_end):
     path = tmp_path / "run"
     words = (*nram.train(path), "--resume")
