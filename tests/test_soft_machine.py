@@ -232,10 +232,9 @@ def test_it_learns_in_a_loop_with_optax_and_becomes_a_program(quick_jit):
 def test_its_program_is_that_of_the_run():
     machine = nram.load_machine(RUN)
     forms: tuple[Form, ...] = ("raw", "every-input", "task")
-    programs = {form: machine.to_program(form) for form in forms}
-    for form, program in programs.items():
-        assert program.states == nram.extract(RUN, form=form).states
-    assert machine.to_program() == programs["task"]
+    for form in forms:
+        assert machine.to_program(form).states == nram.extract(RUN, form=form).states
+    assert machine.to_program() == machine.to_program("task")
     untold = dataclasses.replace(machine, task=None)
     program = untold.to_program()
     assert program.states == programs["every-input"].states and program.task is None
