@@ -237,7 +237,7 @@ def test_its_program_is_that_of_the_run():
     assert machine.to_program() == machine.to_program("task")
     untold = dataclasses.replace(machine, task=None)
     program = untold.to_program()
-    assert program.states == programs["every-input"].states and program.task is None
+    assert program.states == machine.to_program("every-input").states and program.task is None
     with pytest.raises(UsageError, match="the form 'task' needs a task"):
         untold.to_program("task")
     with pytest.raises(UsageError, match="an LSTM needs a task"):
