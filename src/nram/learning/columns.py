@@ -218,7 +218,7 @@ def _inferred(instances: Sequence[Instance]) -> PlainCells | None:
 
 
 def rule_for(points: Sequence[tuple[int, int, int]]) -> Rule | None:
-    """The rule a + b size + c cells that gives the first number of every point; None if there is none."""
+    """The rule a + b size + c cells that gives the first number of every point; None if it does not exist."""
     if len({size for _, size, _ in points}) < LEAST_SIZES:
         return None
     for b, c in sorted(product((0, 1, -1, 2), (0, 1, -1)), key=lambda factors: sum(map(abs, factors))):

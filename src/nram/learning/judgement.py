@@ -27,7 +27,7 @@ class Judgement:
 
     @property
     def shown_up_to(self) -> int | None:
-        """The largest size up to which every example is right; None if there is none."""
+        """The largest size up to which every example is right; None if it does not exist."""
         sizes = (*self.training.sizes, *self.held_out.sizes)
         wrong = (one.example.size for score in (self.training, self.held_out) for one in score.wrong)
         first = min(wrong, default=max(sizes) + 1)

@@ -82,7 +82,7 @@ class Growth:
         return f"It takes {'at most ' if self.varies and str(self).startswith('about') else ''}{self}"
 
     def breaks(self, limit: Callable[[int], float]) -> int | None:
-        """The first size beyond those measured at which the steps exceed this limit; None if there is none."""
+        """The first size beyond those measured at which the steps exceed this limit; None if it does not exist."""
 
         def broken(size: int) -> bool:
             return self(size) > limit(size) + LEAST_TOLERANCE

@@ -364,7 +364,7 @@ def _graph(statements: list[Statement]) -> dict[int, set[int]]:
 
 
 def _sorted(statements: list[Statement]) -> list[Statement] | None:
-    """The statements in a possible order, as near to the given one as possible; None if there is none."""
+    """The statements in a possible order, as near to the given one as possible; None if it does not exist."""
     waiting, found = _graph(statements), list[Statement]()
     while waiting:
         ready = next((i for i, before in waiting.items() if not before & waiting.keys()), None)
