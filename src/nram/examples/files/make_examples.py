@@ -1,6 +1,7 @@
 """Makes the example files of docs/examples/README.md in plain Python, as a user of nram might do it.
 
-python examples/files/make_examples.py FOLDER
+python examples/files/make_examples.py FOLDER                           # the eight files of the problems below
+python examples/files/make_examples.py FOLDER examples/suite/rotate.py  # rotate.jsonl, and so for any other task
 
 Each problem gives a memory before, the memory after, and the output cells. The files name the output cells, because by
 default a cell that changes in no example of the same memory size does not count.
@@ -10,9 +11,10 @@ import json
 import sys
 from pathlib import Path
 from random import Random
+from runpy import run_path
 
 SIZES = range(1, 11)
-OF_EACH_SIZE = 8
+MEMORY_SIZES = 8  # so many different ones for each size
 
 
 def all_cells(memory):
@@ -95,14 +97,37 @@ def list_sum(rng, n, room):
 PROBLEMS = (array_length, add_to_all, prefix_sums, shift_left, distance, contains, list_last, list_sum)
 
 
-def lines_of(problem):
+def problem_of(task):
+    """A task as a problem like those above."""
+
+    def problem(rng, n, room):
+        memory = task.sample_input(rng, n, task.least_memory(n) + room)
+        return memory, *task.oracle(memory)
+
+    problem.__name__ = task.name
+    return problem
+
+
+def lines_of(problem, sizes=SIZES, of_each_size=MEMORY_SIZES):
     rng = Random(problem.__name__)
-    for n in SIZES:
-        for room in range(OF_EACH_SIZE):
-            before, after, cells = problem(rng, n, room)
+    for n in sizes:
+        for i in range(of_each_size):
+            before, after, cells = problem(rng, n, room=i % MEMORY_SIZES)
             yield json.dumps({"input": before, "output": after, "cells": cells})
 
 
+def lines_of_task(task):
+    """About 380 lines. A line may occur twice among the smallest sizes, which have few different inputs."""
+    sizes = range(task.min_complexity, SIZES.stop)
+    return lines_of(problem_of(task), sizes, of_each_size=380 // len(sizes))
+
+
 if __name__ == "__main__":
-    for problem in PROBLEMS:
-        (Path(sys.argv[1]) / f"{problem.__name__}.jsonl").write_text("\n".join(lines_of(problem)) + "\n")
+    folder, *task_files = sys.argv[1:]
+    if task_files:
+        tasks = [run_path(file)["TASK"] for file in task_files]
+        made = {task.name: lines_of_task(task) for task in tasks}
+    else:
+        made = {problem.__name__: lines_of(problem) for problem in PROBLEMS}
+    for name, lines in made.items():
+        (Path(folder) / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
