@@ -134,7 +134,7 @@ MOST_LATE = 41
 
 # Libraries that take long to import, and the layers that may import them. `nram.lazy` imports them on first use.
 HEAVY = {
-    "jax": "machine machine.kernels training programs.extract pictures.soft_traces learning bench soft_machine",
+    "jax": "machine machine.kernels training programs.extract pictures.soft_traces bench soft_machine",
     "equinox": "machine training pictures.soft_traces soft_machine",
     "optax": "training",
     "llvmlite": "llvm machine.kernels programs.native search bench",

@@ -161,8 +161,8 @@ def test_the_loss_is_that_of_training(quick_jit):
 
     @quick_jit
     def both(machine, controller):
-        (*examples, _), limits = draw_batch(config, stage, level, key)
-        expected = batch_outcomes(config, stage, hyper, controller, level, key)
+        batch = (*examples, _), limits = draw_batch(config, stage, level, key)
+        expected = batch_outcomes(config, stage, hyper, controller, batch)
         found = machine.outcome(*examples, steps=steps, limits=limits, mode=mode)
         return found, machine.loss(*examples, steps=steps, limits=limits, mode=mode), expected
 

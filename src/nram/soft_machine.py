@@ -29,6 +29,7 @@ from nram.modules import MODULE_NAMES, Module
 from nram.programs.extract.from_run import Form, extract_controller
 from nram.programs.ir import Program
 from nram.programs.library import zoo_entries, zoo_weights
+from nram.tasks._plain_arrays import as_arrays
 from nram.tasks.base import Instance, Task, TracedInstance
 from nram.training.loss import Outcome, soft_outcome
 from nram.training.member import wiring_of
@@ -290,13 +291,4 @@ def stack_instances(instances: Iterable[Instance]) -> TracedInstance:
             f"the instances have {' and '.join(map(str, sizes)) or 'no'} cells: give some of one memory size "
             "(Task.sample takes memory_size)"
         )
-
-    def mask(addresses: list[list[int]]) -> Array:
-        return jnp.asarray(np.array([np.isin(np.arange(sizes[0]), chosen) for chosen in addresses]))
-
-    return TracedInstance(
-        jnp.asarray([instance.input for instance in chosen], jnp.int32),
-        jnp.asarray([instance.output for instance in chosen], jnp.int32),
-        mask([instance.cells for instance in chosen]),
-        mask([instance.scored for instance in chosen]),
-    )
+    return TracedInstance(*map(jnp.asarray, as_arrays(chosen)))

@@ -55,7 +55,8 @@ def gradient_of(config, values, member, key):
     batch_key, _ = jax.random.split(key)
 
     def cost(controller):
-        outcomes = batch_outcomes(config, STAGE, values, controller, member.progress.level, batch_key)
+        batch = draw_batch(config, STAGE, member.progress.level, batch_key)
+        outcomes = batch_outcomes(config, STAGE, values, controller, batch)
         extra = entropy_weight(values, member.step) * jnp.mean(outcomes.entropy)
         return jnp.mean(outcomes.loss) + extra + time_weight(values, member.step) * jnp.mean(outcomes.time)
 

@@ -3,6 +3,7 @@
 import importlib.util
 import time
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,11 @@ from nram.runtime import Device
 from nram.training.config import MachineConfig, StageConfig, TrainConfig
 from nram.training.kernels import kernel_of
 from nram.training.mapping import mapped
-from nram.training.member import batch_outcomes
+from nram.training.member import batch_outcomes, draw_batch
+from nram.training.pools import CHUNK, Pools, fresh_pool
 from nram.training.population import compile_training, init_population, stage_keys
 
 REFERENCE = Path(__file__).parents[3] / "benchmarks" / "reference_step.py"  # in a checkout, not in a wheel
-TRAINING_STEPS = 25  # in one call, as in a run
 
 
 def measure(shape: StepShape, devices: list[Device], seconds: float) -> dict[str, Any]:
@@ -42,8 +43,13 @@ def training_seconds(shape: StepShape, devices: list[Device], seconds: float, ke
     """The time of one training step of the whole population."""
     config, stage = configured(shape)
     population, keys = init_population(config, shape.population), stage_keys(config, 0)
-    train = compile_training(config, stage, devices, kernel)
-    return 1 / _rate(lambda: train(population, keys, 0, TRAINING_STEPS), TRAINING_STEPS, seconds)
+    train, pools, firsts = compile_training(config, stage, devices, kernel), Pools(config, stage, 0), count(0, CHUNK)
+
+    def train_chunk():
+        first = next(firsts)  # so that a pool is used once, as in a run
+        return train(population, keys, first, CHUNK, pools.at(first))
+
+    return 1 / _rate(train_chunk, CHUNK, seconds)
 
 
 def _rate(call, work: int, seconds: float) -> float:
@@ -66,7 +72,7 @@ def configured(shape: StepShape) -> tuple[TrainConfig, StageConfig]:
     task = known_task(shape.task)
     complexity = task.largest_complexity(shape.memory_size)
     extra = shape.memory_size - task.least_memory(complexity)
-    stage = StageConfig(complexity, TRAINING_STEPS, shape.population, extra_memory=extra, step_slack=0)
+    stage = StageConfig(complexity, CHUNK, shape.population, extra_memory=extra, step_slack=0)
     config = TrainConfig(
         shape.task,
         batch=shape.batch,
@@ -87,9 +93,14 @@ def configured(shape: StepShape) -> tuple[TrainConfig, StageConfig]:
 def _measure_step(shape: StepShape, devices: list[Device], seconds: float, kernel: Kernel) -> dict[str, float]:
     config, stage = configured(shape)
     population, keys = init_population(config, shape.population), stage_keys(config, 0)
-    forward = mapped(partial(batch_outcomes, config, stage, kernel=kernel.shape), devices, shape.population)
+
+    def run_batch(pool, hyper, controller, level, key):
+        batch = draw_batch(config, stage, level, key, pool)
+        return batch_outcomes(config, stage, hyper, controller, batch, kernel.shape)
+
+    forward = mapped(run_batch, devices, shape.population, shared=1)
     members, hyper = population
-    inputs = (hyper, members.controller, members.progress.level, keys)
+    inputs = (fresh_pool(config, stage), hyper, members.controller, members.progress.level, keys)
     return {
         "forward_example_steps_per_s": _rate(lambda: forward(*inputs), shape.example_steps, seconds),
         "train_example_steps_per_s": shape.example_steps / training_seconds(shape, devices, seconds, kernel),

@@ -25,10 +25,6 @@ def explain(error: BaseException, name: str) -> int:
     """Say on standard error why the command `name` failed. Returns the exit status."""
     with contextlib.suppress(OSError, ValueError):
         sys.stdout.flush()  # what was printed before the error comes first
-    # Compiled code hides the kind and the message of an error that a user-defined task raised inside it.
-    callback = sys.modules.get("nram.tasks._callback")
-    if callback is not None and callback.failures and isinstance(error, (RuntimeError, ValueError)):
-        error = callback.failures[0]
     if isinstance(error, NramError):
         text = str(error)
     elif isinstance(error, KeyboardInterrupt):

@@ -20,6 +20,7 @@ from nram.errors import NramError
 from nram.extensions import known_task, register_task, task_names
 from nram.learning.parts import by_size
 from nram.limits import StepLimit
+from nram.tasks._traced import Pool
 from nram.tasks.base import Task, TracedInstance
 from nram.tasks.example_files import Example
 
@@ -92,19 +93,13 @@ class _TracedSampler:
                 self.ends[i, cell], self.cells[i, cell] = value, True
 
     def __call__(self, key: Array, n: Any, memory_size: int) -> TracedInstance:
-        import jax
-        import jax.numpy as jnp
-
-        group = jnp.clip(jnp.searchsorted(jnp.asarray(self.levels), n, side="right") - 1, 0, len(self.levels) - 1)
-        count, first = jnp.asarray(self.counts)[group], jnp.asarray(self.firsts)[group]
-        index = first + jax.random.randint(key, (), 0, count)
-
-        def padded(array: np.ndarray) -> Array:
+        def padded(array: np.ndarray) -> Any:
             room = max(0, memory_size - array.shape[1])
-            return jnp.asarray(np.pad(array, ((0, 0), (0, room)))[:, :memory_size])[index]
+            return np.pad(array, ((0, 0), (0, room)))[:, :memory_size]
 
         cells = padded(self.cells)
-        return TracedInstance(padded(self.starts), padded(self.ends), cells, cells)
+        examples = TracedInstance(padded(self.starts), padded(self.ends), cells, cells)
+        return Pool(examples, self.levels, self.firsts, self.counts).draw(key, n)
 
 
 def _answers(examples: Sequence[Example]) -> dict[tuple[int, ...], Answer]:

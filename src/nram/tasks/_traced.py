@@ -2,10 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from nram.lazy import jax, jnp
 from nram.tasks.base import TracedInstance
+
+
+class Pool(NamedTuple):
+    """Examples that are already drawn. Compiled code chooses among them."""
+
+    examples: TracedInstance
+    """[examples, M], in groups of one complexity each"""
+    complexities: Any
+    """int32 [groups], ascending"""
+    firsts: Any
+    """int32 [groups], where each group begins"""
+    counts: Any
+    """int32 [groups], how many examples each group has"""
+
+    def draw(self, key: jax.Array, n: Any) -> TracedInstance:
+        """One example of the largest complexity that is at most n."""
+        group = jnp.searchsorted(jnp.asarray(self.complexities), n, side="right") - 1
+        group = jnp.clip(group, 0, len(self.complexities) - 1)
+        index = jnp.asarray(self.firsts)[group] + jax.random.randint(key, (), 0, jnp.asarray(self.counts)[group])
+        return jax.tree.map(lambda array: jnp.asarray(array)[index], self.examples)
 
 
 def addresses(memory_size: int) -> jax.Array:

@@ -13,7 +13,7 @@ from nram.display import Displayed, Fixed, cells_in_words, counted, heading, mem
 from nram.errors import UsageError
 from nram.lazy import jax
 from nram.limits import StepLimit
-from nram.tasks._callback import sample_by_callback
+from nram.tasks._plain_arrays import sample_by_callback
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -105,7 +105,7 @@ class Task(Fixed):
     """Memory at the start -> (expected memory, output cells). The memory must follow the layout, and stays as it is."""
     sample_traced: Callable[[jax.Array, Any, int], TracedInstance] | None = None
     """(key, n, M) -> one instance inside compiled code, with the distribution of `sample_input`. None: training
-    calls `sample_input` and `oracle` instead, which is slower."""
+    draws examples with `sample_input` and `oracle` ahead of time."""
     scored_cells: Callable[[Sequence[int], list[int]], list[int]] = all_output_cells
     """(memory at the start, output cells) -> the cells that count for the paper's error."""
     legal_inputs: Callable[[int, int], Iterator[list[int]]] | None = None

@@ -30,7 +30,8 @@ from nram.training.footprint import members_at_once
 from nram.training.kernels import kernel_of
 from nram.training.lexicase import choose_by_examples
 from nram.training.mapping import mapped
-from nram.training.member import Island, batch_outcomes
+from nram.training.member import Island, batch_outcomes, draw_batch
+from nram.training.pools import fresh_pool
 from nram.training.population import Population, init_population
 from nram.training.selection import validation_of
 
@@ -63,12 +64,15 @@ def compile_fit(config: TrainConfig, stage: StageConfig, devices: list[Device], 
     batches = -(-EXAMPLES // config.batch)
     uniform = replace(config, curriculum=replace(config.curriculum, enabled=False))
 
-    def one(hyper, controller, level, keys):
-        batch = partial(batch_outcomes, uniform, stage, hyper, controller, level, kernel=kernel.shape)
-        outcomes = jax.lax.map(batch, keys)
+    def one(pool, hyper, controller, level, keys):
+        def on_batch(key):
+            batch = draw_batch(uniform, stage, level, key, pool)
+            return batch_outcomes(uniform, stage, hyper, controller, batch, kernel.shape)
+
+        outcomes = jax.lax.map(on_batch, keys)
         return jnp.ravel(outcomes.error), jnp.mean(outcomes.loss)
 
-    measure = mapped(one, devices, stage.population, members_at_once(config, stage, devices, kernel))
+    measure = mapped(one, devices, stage.population, members_at_once(config, stage, devices, kernel), shared=1)
     instances, complexity = draw_trial(validation_of(config, stage))
     limits = config.step_limit(complexity) + np.arange(len(complexity)) % (stage.step_slack + 1)
     discrete = mapped(partial(hard_results, config, instances=instances, limits=limits), devices, stage.population)
@@ -78,7 +82,8 @@ def compile_fit(config: TrainConfig, stage: StageConfig, devices: list[Device], 
         keys = jax.random.split(key, batches)
         everyone = jnp.broadcast_to(keys, (stage.population, batches))
         members = population.members
-        errors, loss = measure(population.hyper, members.controller, members.progress.level, everyone)
+        pool = fresh_pool(config, stage, "fit", stage_index, step)
+        errors, loss = measure(pool, population.hyper, members.controller, members.progress.level, everyone)
         discrete_errors, exact = discrete(members.controller)
         return Fit(np.asarray(errors), np.asarray(loss), np.asarray(discrete_errors), np.mean(exact, axis=1))
 

@@ -21,6 +21,7 @@ from nram.extensions import known_task
 from nram.limits import LIMIT_NAMES
 from nram.machine import Controller, HardResult, run_hard, run_soft
 from nram.runtime import quick_options
+from nram.tasks._plain_arrays import sample_by_keys
 from nram.tasks.base import TracedInstance
 from nram.training.config import TrainConfig
 from nram.training.loss import compare
@@ -66,18 +67,26 @@ def _drawn(trial: Trial) -> tuple[TracedInstance, np.ndarray]:
     task = known_task(trial.task)
     stream = {"validation": 1, "examination": 2, "test": 3}[trial.purpose]
 
-    def draw(key: Array) -> tuple[TracedInstance, Array]:
+    def choose(key: Array) -> tuple[Array, Array]:
         key = jax.random.fold_in(jax.random.fold_in(key, 7_000_000 + stream), trial.max_complexity)
         complexity_key, instance_key = jax.random.split(key)
         low, high = task.min_complexity, trial.max_complexity
         complexity = jax.random.randint(complexity_key, (trial.count,), low, high + 1, jnp.int32)
         if not trial.uniform:
             complexity = jnp.where(jnp.arange(trial.count) % 2 == 1, high, complexity)
-        sample = jax.vmap(lambda key, n: task.draw_traced(key, n, trial.memory_size))
-        return sample(jax.random.split(instance_key, trial.count), complexity), complexity
+        return jax.random.split(instance_key, trial.count), complexity
 
+    def draw(key: Array) -> tuple[TracedInstance, Array]:
+        keys, complexity = choose(key)
+        return jax.vmap(partial(task.draw_traced, memory_size=trial.memory_size))(keys, complexity), complexity
+
+    plain = task.sample_traced is None
     # Called once: not worth optimising.
-    drawn = jax.jit(draw, compiler_options=quick_options(0))(jax.random.key(trial.seed))
+    drawn = jax.jit(choose if plain else draw, compiler_options=quick_options(0))(jax.random.key(trial.seed))
+    if plain:
+        keys, complexity = drawn
+        instances = sample_by_keys(task, jax.random.key_data(keys), complexity, trial.memory_size)
+        return TracedInstance(*instances), np.asarray(complexity)
     return jax.tree.map(np.asarray, drawn)
 
 

@@ -5,6 +5,8 @@ one member at a time, whose state stays in its cache, so there the members of a 
 after another, and the population is split over as many CPU devices as there are cores.
 """
 
+from functools import partial
+
 import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
@@ -17,8 +19,10 @@ def shards_of(members: int, devices: int) -> int:
     return max(n for n in range(1, devices + 1) if members % n == 0)
 
 
-def mapped(function, devices: list[Device], members: int, at_once: int | None = None, quick: bool = False):
-    """`function` of one member, compiled over a leading member axis of every argument.
+def mapped(
+    function, devices: list[Device], members: int, at_once: int | None = None, *, quick: bool = False, shared: int = 0
+):
+    """`function` of one member, compiled over a leading member axis of every argument but the first `shared` ones.
 
     On a GPU `at_once` members run together, all of them unless told otherwise. On a CPU a `quick` function is compiled
     faster, to code that may be slower.
@@ -27,21 +31,25 @@ def mapped(function, devices: list[Device], members: int, at_once: int | None = 
     shards = shards_of(members, len(devices))
     options = quick_options() if quick and cpu else None
 
-    def over_members(*arguments):
+    def over_members(common, own):
         if cpu:
-            return jax.lax.map(lambda one: function(*one), arguments)
+            return jax.lax.map(lambda one: function(*common, *one), own)
         if at_once is None or at_once >= members // shards:
-            return jax.vmap(function)(*arguments)
-        return jax.lax.map(lambda one: function(*one), arguments, batch_size=at_once)
+            return jax.vmap(partial(function, *common))(*own)
+        return jax.lax.map(lambda one: function(*common, *one), own, batch_size=at_once)
+
+    def split(arguments):
+        return arguments[:shared], arguments[shared:]
 
     if shards == 1:
-        return jax.jit(over_members, compiler_options=options)
+        compiled = jax.jit(over_members, compiler_options=options)
+        return lambda *arguments: compiled(*split(arguments))
     mesh = Mesh(np.array(devices[:shards]), ("members",))
-    spec = PartitionSpec("members")
-    placed = NamedSharding(mesh, spec)
+    specs = PartitionSpec(), PartitionSpec("members")
+    places = tuple(NamedSharding(mesh, spec) for spec in specs)
     # Members never communicate, so JAX need not check what varies between devices.
-    split = jax.shard_map(over_members, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False)
-    compiled = jax.jit(split, in_shardings=placed, out_shardings=placed, compiler_options=options)
+    sharded = jax.shard_map(over_members, mesh=mesh, in_specs=specs, out_specs=specs[1], check_vma=False)
+    compiled = jax.jit(sharded, in_shardings=places, out_shardings=places[1], compiler_options=options)
     # The place of an argument is part of its type. Without putting arguments in place first, the second call, with
     # the results of the first, would compile again.
-    return lambda *arguments: compiled(*jax.device_put(arguments, placed))
+    return lambda *arguments: compiled(*jax.device_put(split(arguments), places))

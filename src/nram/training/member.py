@@ -6,6 +6,7 @@ batch axes and a run resumes to the same bits.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -17,6 +18,7 @@ from nram.extensions import known_task, select_modules
 from nram.machine import Controller, Options, Wiring, init_controller
 from nram.machine.kernels.common.outcomes import Batch, Raw, outcomes, outcomes_and_gradient
 from nram.machine.kernels.common.specification import Shape
+from nram.tasks._traced import Pool
 from nram.tasks.base import TracedInstance
 from nram.training.config import MachineConfig, StageConfig, TrainConfig
 from nram.training.curriculum import Progress, advance, draw_complexity, first_level
@@ -118,8 +120,10 @@ def time_weight(hyper: Hyper, step: Array, straight_through: bool = False) -> Ar
     return jnp.where(step >= hyper.penalty_start, hyper.time_penalty, 0.0)
 
 
-def draw_batch(config: TrainConfig, stage: StageConfig, level: Array, key: Array) -> tuple[TracedInstance, Array]:
-    """Examples at this curriculum level, and their step limits."""
+def draw_batch(
+    config: TrainConfig, stage: StageConfig, level: Array, key: Array, pool: Pool | None = None
+) -> tuple[TracedInstance, Array]:
+    """Examples at this curriculum level, and their step limits. The examples are from the pool if there is one."""
     task = known_task(config.task)
     complexity_key, instance_key, slack_key = jax.random.split(key, 3)
     low, high = task.min_complexity, stage.max_complexity
@@ -128,8 +132,8 @@ def draw_batch(config: TrainConfig, stage: StageConfig, level: Array, key: Array
     else:
         complexity = jax.random.randint(complexity_key, (config.batch,), low, high + 1, jnp.int32)
     slack = jax.random.randint(slack_key, (config.batch,), 0, stage.step_slack + 1)
-    sample = jax.vmap(lambda key, n: task.draw_traced(key, n, config.memory_size(stage)))
-    instances = sample(jax.random.split(instance_key, config.batch), complexity)
+    draw = pool.draw if pool else partial(task.draw_traced, memory_size=config.memory_size(stage))
+    instances = jax.vmap(draw)(jax.random.split(instance_key, config.batch), complexity)
     return instances, jnp.broadcast_to(config.step_limit(complexity), slack.shape) + slack
 
 
@@ -138,16 +142,10 @@ def batch_outcomes(
     stage: StageConfig,
     hyper: Hyper,
     controller: Controller,
-    level: Array,
-    key: Array,
+    batch: tuple[TracedInstance, Array],
     kernel: Shape | None = None,
 ) -> Outcome:
-    """Draw a batch at this curriculum level and run the soft machine on it, by a kernel if there is one."""
-    batch = draw_batch(config, stage, level, key)
-    return _outcomes(config, stage, hyper, controller, batch, kernel)
-
-
-def _outcomes(config: TrainConfig, stage: StageConfig, hyper: Hyper, controller: Controller, batch, kernel) -> Outcome:
+    """Run the soft machine on a batch, by a kernel if there is one."""
     instances, limits = batch
     if kernel is not None:
         return _compared(outcomes(kernel, controller, _kernel_batch(config, hyper, *batch)), instances)
@@ -200,7 +198,7 @@ def cost_and_gradient(
     if kernel is None:
 
         def cost(controller):
-            outcomes = _outcomes(config, stage, hyper, controller, batch, None)
+            outcomes = batch_outcomes(config, stage, hyper, controller, batch)
             return total(outcomes), outcomes
 
         (value, outcomes), gradient = jax.value_and_grad(cost, has_aux=True)(controller)
@@ -226,10 +224,11 @@ def train_step(
     key: Array,
     member: Member,
     kernel: Shape | None = None,
+    pool: Pool | None = None,
 ) -> tuple[Member, StepReport]:
     """One update on a fresh batch, by a kernel if one is given (`nram.training.kernels`)."""
     batch_key, noise_key = jax.random.split(key)
-    batch = draw_batch(config, stage, member.progress.level, batch_key)
+    batch = draw_batch(config, stage, member.progress.level, batch_key, pool)
     value, outcomes, gradient = cost_and_gradient(config, stage, hyper, member.controller, member.step, batch, kernel)
     finite = jnp.isfinite(value) & jnp.isfinite(optax.tree.norm(gradient))  # before the clip hides it
     gradient, _ = optax.clip_by_global_norm(hyper.clip_gradient).update(gradient, optax.EmptyState())

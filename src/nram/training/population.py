@@ -11,6 +11,7 @@ from jax import Array
 
 from nram.machine.kernels.common.choice import Kernel
 from nram.runtime import Device, quick_options
+from nram.tasks._traced import Pool
 from nram.training.config import HyperConfig, StageConfig, TrainConfig
 from nram.training.footprint import members_at_once
 from nram.training.kernels import kernel_of
@@ -63,30 +64,32 @@ def abstract_population(config: TrainConfig, count: int) -> Population:
 
 
 def compile_training(config: TrainConfig, stage: StageConfig, devices: list[Device], kernel: Kernel | None = None):
-    """A function (population, keys, first, steps) that trains every member for some steps.
+    """A function (population, keys, first, steps, pool) that trains every member for some steps.
 
     `keys` has a key per member; step number `first + i` of the stage uses the key folded with it, so
     a stage can be cut into any number of calls. Unless a kernel is given, it is the fastest there is.
     """
     kernel = kernel or kernel_of(config, stage, devices)
 
-    def train(member: Member, hyper: Hyper, key: Array, first: Array, steps: Array):
+    def train(pool: Pool | None, member: Member, hyper: Hyper, key: Array, first: Array, steps: Array):
         def one(index, carry):
             member, total = carry
             step_key = jax.random.fold_in(key, first + index)
-            member, report = train_step(config, stage, hyper, step_key, member, kernel.shape)
+            member, report = train_step(config, stage, hyper, step_key, member, kernel.shape, pool)
             return member, jax.tree.map(jnp.add, total, report)
 
         nothing = StepReport(jnp.float32(0), jnp.float32(0), jnp.float32(0))
         member, total = jax.lax.fori_loop(0, steps, one, (member, nothing))
         return member, jax.tree.map(lambda sums: sums / jnp.maximum(steps, 1), total)
 
-    compiled = mapped(train, devices, stage.population, members_at_once(config, stage, devices, kernel))
+    compiled = mapped(train, devices, stage.population, members_at_once(config, stage, devices, kernel), shared=1)
 
-    def run(population: Population, keys: Array, first: int, steps: int) -> tuple[Population, StepReport]:
+    def run(
+        population: Population, keys: Array, first: int, steps: int, pool: Pool | None = None
+    ) -> tuple[Population, StepReport]:
         count = stage.population
         members, report = compiled(
-            population.members, population.hyper, keys, np.full(count, first), np.full(count, steps)
+            pool, population.members, population.hyper, keys, np.full(count, first), np.full(count, steps)
         )
         return Population(members, population.hyper), report
 

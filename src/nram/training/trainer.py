@@ -26,6 +26,7 @@ from nram.training.diagnosis import PATIENCE, failures_text, has_left_first_leve
 from nram.training.evaluation import FAR, Examination, Score, examine
 from nram.training.kernels import kernel_of
 from nram.training.member import StepReport
+from nram.training.pools import Pools
 from nram.training.population import (
     Population,
     abstract_population,
@@ -38,7 +39,6 @@ from nram.training.run_folder import RunFolder, described_config
 from nram.training.selection import clone_best, compile_validation, ranking
 from nram.training.settings import config_to_dict
 
-CHUNK = 25  # training steps between two reports
 CHECKPOINT_SECONDS = 20
 SOLVED_ERROR = 0.02  # a member with a smaller moving error at the stage's last level counts as solved, soft
 EXAMINATION = 300  # instances of each examination
@@ -128,14 +128,17 @@ class _Trainer:
             return found, score
 
         keys = stage_keys(config, state.stage)
-        jax.block_until_ready(advance(self.population, keys, state.step, 0))  # no step: only compiles
+        pools = Pools(config, stage, state.stage)
+        # No step: only compiles.
+        jax.block_until_ready(advance(self.population, keys, state.step, 0, pools.at(state.step)))
         self._stop_if_asked()
         score = None
         while state.step < stage.steps:
             to_check = config.check_every - state.step % config.check_every
-            steps = min(CHUNK, to_check, stage.steps - state.step)
+            steps = min(pools.steps_from(state.step), to_check, stage.steps - state.step)
             began = time.monotonic()
-            self.population, report = jax.block_until_ready(advance(self.population, keys, state.step, steps))
+            pool = pools.at(state.step)
+            self.population, report = jax.block_until_ready(advance(self.population, keys, state.step, steps, pool))
             self.examinations = {}
             state.step += steps
             took = time.monotonic() - began

@@ -1,0 +1,172 @@
+"""Training on a task whose sampler is plain Python: pools of examples, drawn ahead."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from support.training_runs import ending, shared_compilation
+
+from nram.errors import UsageError
+from nram.extensions import get_task
+from nram.training.callbacks import Interrupted, Report, TrainingCallbacks
+from nram.training.config import StageConfig, TrainConfig
+from nram.training.pools import CHUNK, SLICES, Pools, fresh_pool
+from nram.training.run_folder import RunFolder
+from nram.training.settings import load_config
+from nram.training.trainer import train
+
+EXAMPLE = Path(__file__).parents[2] / "src/nram/examples" / "tasks" / "maximum.py"
+SMALL = ("batch=4", "validation=8", "hidden=4", "registers=2", 'modules=["READ","MAX","WRITE"]', "max_complexity=3")
+CONFIG = TrainConfig(str(EXAMPLE), batch=12, seed=3)
+STAGE = StageConfig(4, 200, 2, extra_memory=1)
+SIZE = 7
+
+
+@pytest.fixture(scope="module", autouse=True)
+def task():
+    return get_task(EXAMPLE)
+
+
+def same(a, b) -> bool:
+    return all(np.array_equal(x, y) for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True))
+
+
+def rows(pool) -> list[bytes]:
+    return [row.tobytes() for row in pool.examples.input]
+
+
+def test_a_pool_has_equally_many_instances_of_every_complexity(task):
+    pool = Pools(CONFIG, STAGE, 0).at(0)
+    assert pool is not None
+    each = 12 * CHUNK // 4 * SLICES
+    assert pool.complexities.tolist() == [1, 2, 3, 4] and pool.counts.tolist() == [each] * 4
+    assert [array.dtype.name for array in pool.examples] == ["int32", "int32", "bool", "bool"]
+    for i, (start, output, cells, scored) in enumerate(zip(*pool.examples, strict=True)):
+        assert np.count_nonzero(start) == 1 + i // each and len(start) == SIZE
+        assert output.tolist() == [max(start), *start[1:]]
+        assert np.flatnonzero(cells).tolist() == np.flatnonzero(scored).tolist() == [0]
+
+
+def test_compiled_code_draws_as_the_sampler_does(task):
+    """All 36 inputs of complexity 2 are equally likely."""
+    pools, count = Pools(CONFIG, STAGE, 0), 36 * 100
+    pool = pools.at(0)
+    assert pool is not None
+    draw = jax.jit(jax.vmap(lambda key, pool: pool.draw(key, 2), (0, None)))
+    numbers = []
+    for chunk in range(0, 5 * SLICES, SLICES):  # pools with nothing in common
+        drawn = draw(jax.random.split(jax.random.key(chunk), count // 5), pools.at(chunk * CHUNK))
+        numbers += (6 * (drawn.input[:, 1] - 1) + drawn.input[:, 2] - 1).tolist()
+        assert np.count_nonzero(drawn.input, axis=1).tolist() == [2] * (count // 5)
+    found = np.bincount(numbers, minlength=36)
+    # The counts of a pool vary, too: about as many examples are in the five pools as are drawn.
+    assert len(found) == 36 and np.all(np.abs(found - 100) < 5 * np.sqrt(2 * 100))
+
+
+def test_a_pool_depends_on_the_step_alone():
+    one_by_one = Pools(CONFIG, STAGE, 0)
+    pools = [one_by_one.at(step) for step in range(0, 12 * CHUNK, 5)]
+    for step in (0, CHUNK, 5 * CHUNK - 5, 11 * CHUNK):  # as a resumed run begins
+        assert same(Pools(CONFIG, STAGE, 0).at(step), pools[step // 5])
+    assert pools[4] is pools[0] and not same(pools[5], pools[0])
+    assert sorted(rows(pools[4])) != sorted(rows(pools[5]))
+
+
+def test_pools_of_other_seeds_stages_and_purposes_differ():
+    first = rows(fresh_pool(CONFIG, STAGE, 0, 5))
+    others = (fresh_pool(replace(CONFIG, seed=4), STAGE, 0, 5), fresh_pool(CONFIG, STAGE, 1, 5))
+    others += (fresh_pool(CONFIG, STAGE, 0, 6), fresh_pool(CONFIG, STAGE, "fit", 0, 5))
+    assert all(rows(other) != first for other in others)
+    assert rows(fresh_pool(CONFIG, STAGE, 0, 5)) == first
+
+
+def test_a_slice_stays_for_some_chunks_and_the_next_pool_has_a_new_one():
+    pools = Pools(CONFIG, STAGE, 0)
+    each = 12 * CHUNK // 4
+    for chunk in range(3):
+        before, after = (pools.at(step * CHUNK) for step in (chunk, chunk + 1))
+        assert before is not None and after is not None
+        shape = (4, SLICES, each, SIZE)
+        old, new = (one.examples.input.reshape(shape) for one in (before, after))
+        assert np.array_equal(old[:, 1:], new[:, :-1]) and not np.array_equal(old[:, -1], new[:, -1])
+
+
+def test_a_task_that_draws_inside_compiled_code_needs_no_pool():
+    config = TrainConfig("copy")
+    pools = Pools(config, STAGE, 0)
+    assert pools.at(30) is None and fresh_pool(config, STAGE, 0) is None
+    assert pools.steps_from(30) == CHUNK and Pools(CONFIG, STAGE, 0).steps_from(30) == 2 * CHUNK - 30
+
+
+def test_an_error_of_the_sampler_arrives_where_the_pool_is_needed(tmp_path):
+    text = EXAMPLE.read_text().replace("    values =", "    assert memory_size != 63\n    values =")
+    path = tmp_path / "mine.py"
+    path.write_text(text)
+    get_task(path)
+    pools = Pools(TrainConfig(str(path)), replace(STAGE, extra_memory=57), 0)
+    with pytest.raises(UsageError, match=r"mine.py, line 13: sample_input\(rng, 1, 63\) fails: AssertionError"):
+        pools.at(0)
+
+
+class Reports(TrainingCallbacks):
+    def __init__(self):
+        self.seen: list[Report] = []
+
+    def report(self, report: Report) -> None:
+        self.seen.append(report)
+
+
+def test_a_run_that_was_stopped_ends_in_the_same_bits(tmp_path):
+    """A check every 10 steps cuts the chunks of 25: at 10, 20, 25, 30, 40."""
+    overrides = [*SMALL, "population=2", "steps=40", "check_every=10", "cull.share=0.5", "stop_at=0"]
+    config = load_config(str(EXAMPLE), overrides=overrides)
+
+    def go_on(path: Path, stop_at: int | None = None) -> None:
+        run = RunFolder.open(path, True) if (path / "run.json").is_file() else RunFolder.create(path, config, [], "")
+        reports = Reports()
+        train(run, config, jax.devices(), reports, lambda: len(reports.seen) == stop_at)
+
+    with shared_compilation():
+        go_on(tmp_path / "whole")
+        assert [row["step"] for row in ending(tmp_path / "whole")[2]] == [10, 20, 25, 30, 40]
+        for stop_at in (2, 3):
+            with pytest.raises(Interrupted):
+                go_on(tmp_path / str(stop_at), stop_at)
+            random.seed(stop_at)  # the draws have their own generator
+            go_on(tmp_path / str(stop_at))
+            assert ending(tmp_path / str(stop_at)) == ending(tmp_path / "whole")
+
+
+def test_a_sampler_that_hangs_does_not_hold_up_a_process_that_is_killed(tmp_path):
+    hanging = "    if memory_size == 63:\n        open('hangs', 'w').close()\n        time.sleep(600)\n    values ="
+    task = tmp_path / "mine.py"
+    task.write_text("import time\n" + EXAMPLE.read_text().replace("    values =", hanging))
+    words = ["train", str(task), "--out", "run"]
+    for setting in (*SMALL, "steps=2", "population=1", "stages.0.extra_memory=58"):
+        words += ["--set", setting]
+    command = [sys.executable, "-m", "nram", *words]
+    process = subprocess.Popen(
+        command, cwd=tmp_path, env={**os.environ, "JAX_PLATFORMS": "cpu"}, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        while process.poll() is None and not (tmp_path / "hangs").exists():
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        assert process.stderr is not None
+        assert any("stopping after this step" in line for line in process.stderr)
+        time.sleep(0.6)  # a signal any sooner would be the same request
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 1 and "interrupted" in process.stderr.read()
+    finally:
+        process.kill()
+        process.communicate()
