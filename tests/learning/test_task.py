@@ -1,17 +1,20 @@
-"""Training examples as a task: it draws what was given, padded, and nothing of what is held out."""
+"""Training examples as a task: it draws what was given, padded if the answers allow that, and nothing held out."""
 
 from __future__ import annotations
 
 import json
 from functools import cache
 from pathlib import Path
+from random import Random
 
 import jax
 import numpy as np
-import pytest
 
-from nram.learning.task import CannotPad, training_task
+from nram.learning.task import training_tasks
+from nram.limits import StepLimit
+from nram.tasks.base import GivenInstance
 from nram.tasks.example_files import Example, read_examples
+from nram.training.evaluation import Trial, draw_trial
 
 
 def _examples(tmp_path: Path, rows: list[tuple[list[int], list[int]]]) -> tuple[Example, ...]:
@@ -30,7 +33,7 @@ ROWS = [
 
 
 def test_both_samplers_draw_the_padded_examples_of_a_size(tmp_path: Path, quick_jit):
-    task = training_task(_examples(tmp_path, ROWS), "last")
+    task = training_tasks(_examples(tmp_path, ROWS), "last")[0]
 
     @cache
     def draw(memory_size: int):
@@ -50,12 +53,71 @@ def test_both_samplers_draw_the_padded_examples_of_a_size(tmp_path: Path, quick_
         assert np.array_equal(traced.cells.sum(axis=0), [40] + [0] * (memory_size - 1))
 
 
-def test_every_example_has_at_least_its_own_steps(tmp_path: Path):
+def test_every_example_has_at_least_its_own_steps_and_not_many_more(tmp_path: Path):
     examples = _examples(tmp_path, ROWS)
-    task = training_task(examples, "last")
+    task = training_tasks(examples, "last")[0]
     assert all(task.step_limit(example.size) >= example.instance.steps for example in examples)
+    limited = read_examples(tmp_path / "examples.jsonl").with_steps(StepLimit(3, 10)).examples
+    task = training_tasks(limited, "last")[0]
+    assert task.step_limit == StepLimit(3, 10)
 
 
-def test_examples_that_disagree_once_they_are_padded_are_not_trained_on(tmp_path: Path):
-    with pytest.raises(CannotPad, match="lines 1 and 2"):
-        training_task(_examples(tmp_path, [([0, 2, 0], [2, 2, 0]), ([0, 2, 0, 0], [1, 2, 0, 0])]), "size")
+def test_a_memory_of_zeros_is_as_complex_as_what_must_be_written_into_it(tmp_path: Path):
+    rows = [([k, *[0] * 6], [k, *[1] * k, *[0] * (6 - k)]) for k in range(1, 7)]
+    (task,) = training_tasks(_examples(tmp_path, rows), "fill")
+    assert (task.min_complexity, task.trained_up_to) == (1, 6)
+
+
+def _complement(memories: range) -> list[tuple[list[int], list[int]]]:
+    """x becomes M-1-x: the answers depend on M."""
+    return [([x, *[0] * (m - 1)], [m - 1 - x, *[0] * (m - 1)]) for m in memories for x in range(m - 1)]
+
+
+def test_examples_that_contradict_each_other_when_padded_are_drawn_at_their_own_memory_size(tmp_path: Path, quick_jit):
+    (task,) = training_tasks(_examples(tmp_path, _complement(range(4, 8))), "complement")
+    assert (task.min_complexity, task.trained_up_to, task.least_memory(1)) == (1, 1, 7)  # 7 has the most examples
+    for m in (4, 7):
+        wanted = {(x, m - 1 - x) for x in range(m - 1)}
+        plain = [task.solved(task.sample_input(Random(seed), 1, m), 1) for seed in range(60)]
+        assert {(one.input[0], one.output[0]) for one in plain} == wanted
+        draw = quick_jit(jax.vmap(lambda key, m=m: task.draw_traced(key, 1, m)))
+        traced = draw(jax.random.split(jax.random.key(m), 60))
+        assert {*zip(traced.input[:, 0].tolist(), traced.output[:, 0].tolist(), strict=True)} == wanted
+
+
+def test_where_every_size_has_its_own_memory_size_both_kinds_of_task_are_tried(tmp_path: Path):
+    rows = [([0, *[v] * n, 0], [n * v % (n + 2), *[v] * n, 0]) for n in range(2, 6) for v in range(1, n + 1)]
+    padded, exact = training_tasks(_examples(tmp_path, rows), "sum")
+    assert [padded.least_memory(n) for n in range(2, 6)] == [4, 5, 6, 7] == [exact.least_memory(n) for n in range(2, 6)]
+    assert padded.nearest(np.arange(1, 7), 6).tolist() == [2, 2, 3, 4, 4, 4]
+    # In a memory of its own there is one size only, and the step limit must be that of this size.
+    assert exact.nearest(np.arange(1, 7), 6).tolist() == [4] * 6
+    assert {len(_nonzero(one.input)) for one in exact.sample(4, 40, 0, 6)} == {4}
+    assert {len(_nonzero(one.input)) for n in (2, 3, 4) for one in padded.sample(n, 40, 0, 6)} == {2, 3, 4}
+
+
+def _nonzero(memory: list[int]) -> list[int]:
+    return [value for value in memory if value]
+
+
+def test_examples_of_the_very_memory_size_are_preferred_where_there_are_enough(tmp_path: Path):
+    own = [([0, v, *[0] * 8], [v, v, *[0] * 8]) for v in range(1, 10)]  # enough of size 1
+    own += [([0, v, w, *[0] * 7], [w, v, w, *[0] * 7]) for v in (1, 2) for w in (1, 2)]  # few of size 2
+    smaller = [([0, 0, 1], [1, 0, 1]), ([0, 0, 2, 1], [1, 0, 2, 1])]
+    task = training_tasks(_examples(tmp_path, own + smaller), "last")[0]
+    for n, wanted in ((1, own[:9]), (2, own[9:] + smaller[1:])):
+        drawn = {tuple(one.input) for one in task.sample(n, 200, 0, 10)}
+        assert drawn == {(*start, *[0] * (10 - len(start))) for start, _ in wanted}
+
+
+def test_members_are_selected_on_the_examples_as_given(tmp_path: Path):
+    examples = _examples(tmp_path, _complement(range(4, 8)))
+    (task,) = training_tasks(examples, "complement")
+    instances, complexity = draw_trial(Trial(task.name, 2, 30, 0, "validation"))
+    assert complexity.tolist() == [1] * 30 and isinstance(instances, GivenInstance)
+    found = [
+        (start[:size].tolist(), end[:size].tolist())
+        for start, end, size in zip(instances.input, instances.output, instances.size, strict=True)
+    ]
+    given = _complement(range(4, 8))
+    assert all(pair in found for pair in given) and all(pair in given for pair in found)

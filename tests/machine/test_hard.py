@@ -195,3 +195,23 @@ def test_with_no_steps_allowed_nothing_happens(quick_jit):
     assert (int(result.steps), bool(result.halted)) == (0, False)
     np.testing.assert_array_equal(result.memory, [2, 2, 2])
     assert run(jnp.array([2, 2, 2]), 1).halted
+
+
+def test_memories_of_several_sizes_run_together_as_each_runs_alone(random_controllers, quick_jit):
+    wiring, sizes, width, cases = Wiring(3, select_modules(MODULE_NAMES)), (3, 8), 8, 30
+    controllers = random_controllers("mlp", wiring, width, (cases,), halt_bias=-0.5)
+    rng = np.random.default_rng(1)
+    for_case = np.resize(sizes, cases)
+    memories = np.zeros((cases, width), np.int32)
+    for memory, size in zip(memories, for_case, strict=True):
+        memory[:size] = rng.integers(size, size=size)
+    together = quick_jit(jax.vmap(lambda c, memory, size: run_hard(c, wiring, memory, 9, size)))
+    found = jax.tree.map(np.asarray, together(controllers, memories, for_case))
+    for size in sizes:
+        here = for_case == size
+        alone = quick_jit(jax.vmap(lambda c, memory: run_hard(c, wiring, memory, 9)))
+        expected = alone(jax.tree.map(lambda leaf, here=here: leaf[here], controllers), memories[here, :size])
+        np.testing.assert_array_equal(found.memory[here, :size], expected.memory)
+        np.testing.assert_array_equal(found.steps[here], expected.steps)
+        assert not found.memory[here, size:].any()
+    assert (found.memory != memories).any(axis=1).mean() > 0.3

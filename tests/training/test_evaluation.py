@@ -1,13 +1,18 @@
 """Judging by the CPU's kernel: the same answers as by the plain path, however the instances are dealt out."""
 
+import json
 from typing import Any
 
 import jax
 import numpy as np
 import pytest
+from support.table_controller import table_controller
 
+from nram.learning.task import training_tasks
 from nram.machine import init_controller, run_soft
-from nram.training import predictions
+from nram.programs.files import program_from
+from nram.tasks.example_files import read_examples
+from nram.training import evaluation, predictions
 from nram.training.config import MachineConfig, StageConfig, TrainConfig
 from nram.training.evaluation import Examination, Trial, draw_trial, evaluate, examine
 from nram.training.member import machine_options, wiring_of
@@ -127,3 +132,21 @@ def test_an_examination_names_the_first_part_that_failed():
     assert Examination(soft=False, hard=True, far=True).failed == "soft"
     assert Examination(soft=False, hard=True, far=False).failed == "far"
     assert Examination(soft=False, hard=False, far=False).failed == "hard"
+
+
+def test_examples_of_a_file_are_examined_as_they_are_and_not_beyond(tmp_path, monkeypatch):
+    """The right program of a problem that depends on M: x becomes M-1-x."""
+    rows = [([x, *[0] * (m - 1)], [m - 1 - x, *[0] * (m - 1)]) for m in (4, 6) for x in range(m)]
+    file = tmp_path / "complement.jsonl"
+    file.write_text("\n".join(json.dumps({"input": start, "output": end}) for start, end in rows))
+    (task,) = training_tasks(read_examples(file).examples, "complement")
+    machine = MachineConfig(registers=1, modules=("READ", "ZERO", "DEC", "SUB", "WRITE"))
+    config = TrainConfig(task.name, machine=machine, stages=(StageConfig(1, 10, 4),))
+    text = "nram program 1\nregisters: r1\n\nalways:\n a = READ(r1)\n b = DEC(0)\n c = SUB(b, a)\n WRITE(0, c)\n halt\n"
+    right = table_controller(program_from(text), wiring_of(machine))
+    monkeypatch.setattr(evaluation, "FAR", None)  # nothing is drawn at n = 50
+    monkeypatch.setattr(evaluation, "LIMIT_NAMES", ("T",))  # each is compiled, for each memory size
+    monkeypatch.setenv("NRAM_PLAIN", "1")
+    assert examine(config, right, 0, 20).passed
+    wrong = table_controller(program_from(text.replace("DEC(0)", "DEC(a)")), wiring_of(machine))
+    assert examine(config, wrong, 0, 20).failed == "hard"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from nram.learning import by_training
 from nram.learning.callbacks import LearningCallbacks
 from nram.learning.job import LearningJob
 from nram.learning.parts import split
-from nram.learning.task import training_task
+from nram.learning.task import training_tasks
 from nram.programs.files import read_program
 from nram.reproduction import job as reproduction
 from nram.reproduction.examining import Plan
@@ -66,7 +68,7 @@ def examples(tmp_path_factory) -> ExampleFile:
 @pytest.fixture(scope="module")
 def task(examples) -> str:
     """The task of the training examples, known by its name in this process."""
-    return training_task(split(examples.examples, 0, "").training, "first").name
+    return training_tasks(split(examples.examples, 0, "").training, "first")[0].name
 
 
 @pytest.fixture(scope="module")
@@ -186,6 +188,39 @@ def test_learning_that_was_stopped_and_resumed_ends_like_undisturbed_learning(by
     assert resumed.judgement.training.right >= whole.judgement.training.right
     again = job.run()  # the run is finished: nothing is trained
     assert again.training is None or again.training.runs == 0
+
+
+def small(configuration: TrainConfig) -> TrainConfig:
+    """The same with as little work as SETTINGS."""
+    stage = replace(configuration.stages[-1], steps=10, population=2, keep=None, stop_at=0)
+    amounts = {name: SETTINGS[name] for name in ("batch", "validation", "check_every")}
+    return replace(configuration, **amounts, machine=config_of(configuration.task).machine, stages=(stage,))
+
+
+@pytest.fixture
+def learned_from(tmp_path, monkeypatch):
+    """A function from memories before and after to the end of the first run that learns from them."""
+    every = by_training.configurations
+    monkeypatch.setattr(by_training, "configurations", lambda job, parts: map(small, islice(every(job, parts), 1)))
+
+    def learn(where: str, rows: list[tuple[list[int], list[int], int]]):
+        file = tmp_path / where / "examples.jsonl"
+        file.parent.mkdir()
+        lines = ({"input": start, "output": end, "cells": [0], "steps": steps} for start, end, steps in rows)
+        file.write_text("\n".join(map(json.dumps, lines)))
+        learned = LearningJob(read_examples(file), file.parent / "out", method="train", device="cpu").run()
+        return {one.size for one in learned.parts.held_out}, ending(file.parent / "out" / "training" / "0")
+
+    return learn
+
+
+def test_training_never_looks_at_held_out_examples(learned_from):
+    """Other held-out examples, with other answers, memories and step limits, leave every bit of the run as it was."""
+    training = [([0, a, b, 0, 0], [b, a, b, 0, 0], 9) for a in (1, 2) for b in (0, 3, 4)]
+    held_out = [([0, a, b, 1, 0], [1, a, b, 1, 0], 9) for a in (1, 2) for b in (1, 3)]
+    others = [([0, a, a, 2, *[0] * 20], [a + 9, a, a, 2, *[0] * 20], 99) for a in (2, 3, 4, 5)]
+    sizes, whole = learned_from("whole", training + held_out)
+    assert sizes == {3} and learned_from("others", training + others) == ({3}, whole)
 
 
 # ---- callbacks and refusals

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from nram.learning.candidate import FOR_THE_INPUTS, Candidate, better
 from nram.learning.judgement import judgement_of
-from nram.learning.parts import Parts, by_size
-from nram.learning.task import training_task
+from nram.learning.parts import Parts
+from nram.learning.task import training_tasks
 from nram.limits import example_limits
 from nram.programs.extract.from_run import training_details
 from nram.programs.extract.table import extract_table
@@ -97,12 +97,11 @@ def learn_by_training(
 
 def configurations(job: LearningJob, parts: Parts) -> Iterator[TrainConfig]:
     """One run after another, without end. Each learns the loop first, then halting, then the full size."""
-    task = training_task(parts.training, job.name)
+    tasks = training_tasks(parts.training, job.name)
     fixed_steps = job.steps is not None or all(example.own_steps for example in parts.training)
-    sizes = [max(1, size) for size in by_size(parts.training)]
-    largest = sizes[-1]
-    first = max((size for size in sizes if size <= sizes[0] + FIRST_SIZES - 1), default=largest)
     for index, (registers, repeats, per_item) in enumerate(cycle(STRUCTURES)):
+        task = tasks[index % len(tasks)]
+        first = min(task.min_complexity + FIRST_SIZES - 1, task.trained_up_to)
         yield TrainConfig(
             task=task.name,
             seed=(job.seed + 1000 * index) % 2**32,
@@ -114,7 +113,7 @@ def configurations(job: LearningJob, parts: Parts) -> Iterator[TrainConfig]:
             stages=(
                 StageConfig(first, steps=400, population=48, step_slack=2),
                 StageConfig(first, steps=800, population=16, step_slack=14, keep=8, stop_at=3),
-                StageConfig(largest, steps=400, population=4, step_slack=20, keep=4, stop_at=1),
+                StageConfig(task.trained_up_to, steps=400, population=4, step_slack=20, keep=4, stop_at=1),
             ),
         )
 

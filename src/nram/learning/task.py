@@ -1,122 +1,198 @@
-"""Examples as a task for the trainer: what it draws are the given examples, padded to one memory size.
+"""Examples as a task for the trainer: it draws the given examples, and nothing else exists.
 
-The complexity of an instance is the size of its example. A stage trains at one memory size, so smaller memories are
-filled up with zeros. Where an answer depends on M this teaches something else. So a trained program is always tested on
-the examples as they were given.
+The complexity of an instance is the size of its example, or the number of cells that it changes if these are more. A
+stage trains at one memory size M. Smaller memories are padded with zeros, unless the answers depend on M: then a stage
+draws only examples of its own M. Members are selected on the examples as given, each in its own memory. So a member
+that works only in padded memories, or at a single M, is found out.
 """
 
 from __future__ import annotations
 
 import hashlib
 from bisect import bisect_right
-from collections.abc import Sequence
-from itertools import accumulate
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cache
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nram.errors import NramError
 from nram.extensions import known_task, register_task, task_names
-from nram.learning.parts import by_size
 from nram.limits import StepLimit
 from nram.tasks._traced import Pool
-from nram.tasks.base import Task, TracedInstance
+from nram.tasks.base import GivenInstance, Task, TracedInstance
 from nram.tasks.example_files import Example
 
 if TYPE_CHECKING:
     from jax import Array
 
+ENOUGH = 8  # examples of one memory size to train on, without padding others
+STEEPEST = 64  # steps per item of a T(n)
+
 Answer = dict[int, int]
 """What the output cells should hold, by address."""
 
 
-class CannotPad(NramError):
-    """Two examples say different things once they are padded to one memory size."""
+def training_tasks(examples: Sequence[Example], name: str) -> list[Task]:
+    """The tasks that these examples may stand for, the likelier one first. Equal examples give equal tasks.
+
+    Examples that differ only in the zeros at their end show whether answers depend on M. One contradiction is enough:
+    any other example may then be wrong in a padded memory. If no two examples are alike in this way, perhaps because
+    every size has its own M, the answers may or may not depend on M. Columns with names do not depend on M.
+    """
+    inputs = {_stripped(example.instance.input) for example in examples}
+    memories = {example.cells for example in examples}
+    if _depends_on_memory(examples):
+        kinds = (True,)
+    elif len(memories) == 1 or len(inputs) < len(examples) or examples[0].layout is not None:
+        kinds = (False,)
+    else:
+        kinds = (False, True)
+    return [_task(examples, name, exact) for exact in kinds]
 
 
-def training_task(examples: Sequence[Example], name: str) -> Task:
-    """The task of these examples, known by its name to this process. Equal examples give one task."""
-    groups = by_size(examples)
-    answers = _answers(examples)
-    levels = sorted({max(1, size) for size in groups})
-    drawn = [
-        [example for size, group in groups.items() if max(1, size) == level for example in group] for level in levels
-    ]
-    largest = levels[-1]
-    cells = list(accumulate((max(example.cells for example in group) for group in drawn), max))
-
-    def group_of(n: int) -> int:
-        return max(0, bisect_right(levels, n) - 1)
-
-    def least_memory(n: int) -> int:
-        return cells[group_of(n)] + max(0, n - largest)  # beyond the largest there is only more room
-
-    def sample_input(rng: Random, n: int, memory_size: int) -> list[int]:
-        memory = rng.choice(drawn[group_of(n)]).instance.input
-        return memory + [0] * (memory_size - len(memory))
-
-    def oracle(memory: Sequence[int]) -> tuple[list[int], list[int]]:
-        answer = answers[_stripped(memory)]
-        return [answer.get(cell, value) for cell, value in enumerate(memory)], sorted(answer)
-
+def _task(examples: Sequence[Example], name: str, exact: bool) -> Task:
+    """The task of these examples, known by its name to this process."""
+    pools = _Pools(examples, exact)
     task = Task(
-        name=f"{name}-{_digest(examples)}",
+        name=f"{name}-{_digest(examples, exact)}",
         summary="The training examples of a file.",
-        layout="as in the examples, filled up with zeros",
-        min_complexity=levels[0],
-        trained_up_to=largest,
-        step_limit=_covering_limit(examples),
-        least_memory=least_memory,
-        sample_input=sample_input,
-        oracle=oracle,
-        sample_traced=_TracedSampler(levels, drawn, answers),
+        layout="as in the examples of one memory size" if exact else "as in the examples, filled up with zeros",
+        min_complexity=int(pools.levels.min()),
+        trained_up_to=int(pools.levels.max()),
+        step_limit=_covering_limit(pools.levels, [example.instance.steps for example in examples]),
+        least_memory=pools.least_memory,
+        sample_input=pools.sample_input,
+        oracle=pools.oracle,
+        sample_traced=pools.sample_traced,
+        nearest=pools.nearest,
+        given=pools.given,
     )
     return known_task(task.name) if task.name in task_names() else register_task(task)
 
 
-class _TracedSampler:
-    """The same draws inside compiled code: the examples are constants, and a draw is an index."""
+class _Pools:
+    """The examples to draw from, by memory size and complexity."""
 
-    def __init__(self, levels: list[int], drawn: list[list[Example]], answers: dict[tuple[int, ...], Answer]):
-        inputs = [example.instance.input for group in drawn for example in group]
-        counts = [len(group) for group in drawn]
-        self.levels = np.array(levels, np.int32)
-        self.counts = np.array(counts, np.int32)
-        self.firsts = np.array([0, *accumulate(counts[:-1])], np.int32)
-        self.starts = np.zeros((len(inputs), max(map(len, inputs))), np.int32)
-        for i, memory in enumerate(inputs):
-            self.starts[i, : len(memory)] = memory
-        self.ends, self.cells = self.starts.copy(), np.zeros(self.starts.shape, np.bool_)
-        for i, memory in enumerate(inputs):
-            for cell, value in answers[_stripped(memory)].items():
-                self.ends[i, cell], self.cells[i, cell] = value, True
+    def __init__(self, examples: Sequence[Example], exact: bool):
+        self.exact = exact
+        """Whether only examples of a stage's own memory size are drawn."""
+        self.instances = [example.instance for example in examples]
+        self.cells = np.array([example.cells for example in examples], np.int32)
+        self.memories = np.unique(self.cells)
+        self.levels = np.array([_level(example) for example in examples], np.int32)
+        if exact:
+            self.levels = np.maximum(self.levels, _first_level(self.levels, self.cells))
+        self.answers: dict[Any, Answer] = {}
+        """What is asked of every input. Examples with one input, in whatever padded memory, are asked together."""
+        for one in self.instances:
+            self.answers.setdefault(self._key(one.input), {}).update((cell, one.output[cell]) for cell in one.cells)
+        self.pool = cache(self._pool)  # for a stage, it is asked for more than once
+        self._least_from = np.unique(self.levels).tolist()
+        self._least = list(self._memory_sizes())[::-1]
 
-    def __call__(self, key: Array, n: Any, memory_size: int) -> TracedInstance:
-        def padded(array: np.ndarray) -> Any:
-            room = max(0, memory_size - array.shape[1])
-            return np.pad(array, ((0, 0), (0, room)))[:, :memory_size]
+    def least_memory(self, n: int) -> int:
+        """The memory size of a stage that goes up to n; beyond the largest example there is only more room."""
+        return self._least[max(0, bisect_right(self._least_from, n) - 1)] + max(0, n - self._least_from[-1])
 
-        cells = padded(self.cells)
-        examples = TracedInstance(padded(self.starts), padded(self.ends), cells, cells)
-        return Pool(examples, self.levels, self.firsts, self.counts).draw(key, n)
+    def _memory_sizes(self) -> Iterator[int]:
+        """For each complexity, the largest first: the memory that holds all examples up to it.
+
+        If answers depend on M, it is the memory size with the most examples, so that they teach the most.
+        """
+        size = int(self.cells.max())
+        for level in self._least_from[::-1]:
+            counts = Counter(self.cells[(self.levels <= level) & (self.cells <= size)].tolist())
+            size = max(counts, key=lambda cells: (counts[cells] if self.exact else 0, cells), default=size)
+            yield size
+
+    def _pool(self, memory_size: int) -> Pool:
+        """The examples to draw from at a memory size.
+
+        Padding changes what an example teaches, for example about the end of the memory. So examples of this very
+        size are preferred where there are enough. Few of them are worse: members would learn these by heart.
+        """
+        own = self.cells == self._own(memory_size)
+        drawn = own if self.exact else self.cells <= memory_size
+        complexities = np.unique(self.levels[drawn])
+        groups = [drawn & (self.levels == level) for level in complexities]
+        groups = [here & own if np.count_nonzero(here & own) >= ENOUGH else here for here in groups]
+        inputs = [self.instances[i].input for here in groups for i in np.flatnonzero(here)]
+        counts = np.array([np.count_nonzero(here) for here in groups], np.int32)
+        answers = [self.answers[self._key(memory)] for memory in inputs]
+        return Pool(_arrays(inputs, answers, memory_size), complexities, np.cumsum(counts) - counts, counts)
+
+    def nearest(self, n: Any, memory_size: int) -> Any:
+        return self.pool(memory_size).nearest(n)
+
+    def sample_traced(self, key: Array, n: Any, memory_size: int) -> TracedInstance:
+        return self.pool(memory_size).draw(key, n)
+
+    def sample_input(self, rng: Random, n: int, memory_size: int) -> list[int]:
+        pool = self.pool(memory_size)
+        group = max(0, bisect_right(pool.complexities, n) - 1)
+        return pool.examples.input[pool.firsts[group] + rng.randrange(pool.counts[group])].tolist()
+
+    def oracle(self, memory: Sequence[int]) -> tuple[list[int], list[int]]:
+        answer = {cell: value for cell, value in self.answers[self._key(memory)].items() if cell < len(memory)}
+        return [answer.get(cell, value) for cell, value in enumerate(memory)], sorted(answer)
+
+    def given(self) -> tuple[GivenInstance, np.ndarray]:
+        """All examples in their own memories, and their complexities."""
+        answers = [{cell: one.output[cell] for cell in one.cells} for one in self.instances]
+        arrays = _arrays([one.input for one in self.instances], answers, int(self.cells.max()))
+        sizes: Any = self.cells
+        return GivenInstance(*arrays, sizes), self.levels
+
+    def _own(self, memory_size: int) -> int:
+        """The largest memory size of an example that fits into a memory."""
+        return int(self.memories[np.searchsorted(self.memories, memory_size, side="right") - 1])
+
+    def _key(self, memory: Sequence[int]) -> Any:
+        """What distinguishes inputs."""
+        return _stripped(memory), self._own(len(memory)) if self.exact else 0
 
 
-def _answers(examples: Sequence[Example]) -> dict[tuple[int, ...], Answer]:
-    """What is asked of every padded input. Examples with one input, of whatever memory sizes, are asked together."""
+def _arrays(inputs: Sequence[Sequence[int]], answers: Sequence[Answer], width: int) -> TracedInstance:
+    """Instances in memories of one size."""
+    starts: Any = np.zeros((len(inputs), width), np.int32)
+    for i, memory in enumerate(inputs):
+        starts[i, : len(memory)] = memory
+    ends: Any = starts.copy()
+    cells: Any = np.zeros(starts.shape, np.bool_)
+    for i, answer in enumerate(answers):
+        for cell, value in answer.items():
+            if cell < width:  # a larger example of the same input may ask for more
+                ends[i, cell], cells[i, cell] = value, True
+    return TracedInstance(starts, ends, cells, cells)
+
+
+def _level(example: Example) -> int:
+    """How much there is to do. A memory of zeros has size 0, and all its cells may have to change."""
+    instance = example.instance
+    return max(1, example.size, sum(instance.output[cell] != instance.input[cell] for cell in instance.cells))
+
+
+def _first_level(levels: np.ndarray, cells: np.ndarray) -> int:
+    """The complexity up to which some memory size has enough examples, or else the smallest.
+
+    Without padding the smallest complexities have few examples each, so they are drawn together.
+    """
+    first = levels.min()
+    enough = (n for n in np.unique(levels) if max(Counter(cells[levels <= n].tolist()).values()) >= ENOUGH)
+    return int(next(enough, first))
+
+
+def _depends_on_memory(examples: Sequence[Example]) -> bool:
+    """Whether two examples that differ only in the zeros at their end have different answers."""
     answers: dict[tuple[int, ...], Answer] = {}
-    lines: dict[tuple[int, ...], int] = {}
     for example in examples:
         instance = example.instance
-        start = _stripped(instance.input)
-        answer, line = answers.setdefault(start, {}), lines.setdefault(start, example.line)
-        for cell in instance.cells:
-            if answer.setdefault(cell, instance.output[cell]) != instance.output[cell]:
-                raise CannotPad(
-                    f"lines {line} and {example.line} differ only in the zeros at their end and in what cell {cell} "
-                    "should hold: the answer depends on the memory size, which padded examples cannot teach"
-                )
-    return answers
+        answer = answers.setdefault(_stripped(instance.input), {})
+        if any(answer.setdefault(cell, instance.output[cell]) != instance.output[cell] for cell in instance.cells):
+            return True
+    return False
 
 
 def _stripped(memory: Sequence[int]) -> tuple[int, ...]:
@@ -127,12 +203,16 @@ def _stripped(memory: Sequence[int]) -> tuple[int, ...]:
     return tuple(memory[:length])
 
 
-def _covering_limit(examples: Sequence[Example]) -> StepLimit:
-    """A T(n) that leaves each example at least its own steps: two per size, and the smallest constant that suffices."""
-    return StepLimit(2, max(1, *(example.instance.steps - 2 * example.size for example in examples)))
+def _covering_limit(levels: np.ndarray, steps: Sequence[int]) -> StepLimit:
+    """The T(n) that leaves each example at least its own steps and is the least on average."""
+
+    def limit(per_item: int) -> StepLimit:
+        return StepLimit(per_item, max(1, int(np.max(np.asarray(steps) - per_item * levels))))
+
+    return min(map(limit, range(STEEPEST)), key=lambda limit: float(np.mean(limit(levels))))
 
 
-def _digest(examples: Sequence[Example]) -> str:
+def _digest(examples: Sequence[Example], exact: bool) -> str:
     """Compiled samplers are kept by the task's name, so different examples must never share one."""
-    said = repr([(example.instance.as_dict(), example.size) for example in examples])
+    said = repr([exact, *((example.instance.as_dict(), example.size) for example in examples)])
     return hashlib.sha256(said.encode()).hexdigest()[:12]

@@ -5,7 +5,7 @@ is in its most probable state, and the machine halts after the first step with f
 a step does not depend on M, except that a vectorised run copies the memory.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -33,9 +33,14 @@ class HardResult(NamedTuple):
     halted: Array  # whether it stopped by itself
 
 
-def hard_step(controller: Controller, wiring: Wiring, state: HardState) -> tuple[HardState, Array]:
-    """One timestep: the new state and whether the machine halts after it. `controller` is prepared."""
-    size = state.memory.shape[0]
+def hard_step(
+    controller: Controller, wiring: Wiring, state: HardState, size: Array | None = None
+) -> tuple[HardState, Array]:
+    """One timestep: the new state and whether the machine halts after it. `controller` is prepared.
+
+    `size` is M where the memory is followed by unused cells.
+    """
+    modulus: Any = state.memory.shape[0] if size is None else size
     flags = (state.registers == 0).astype(jnp.float32)
     decision, controller_state = controller.decide(wiring, flags, state.controller)
     chosen = jnp.argmax(decision.logits, axis=-1)
@@ -54,15 +59,20 @@ def hard_step(controller: Controller, wiring: Wiring, state: HardState) -> tuple
         elif module.memory == "reads":
             output = module.integer(memory, *arguments)
         else:
-            output = jnp.asarray(on_arrays(module, jnp, size, *arguments), jnp.int32)
+            output = jnp.asarray(on_arrays(module, jnp, modulus, *arguments), jnp.int32)
         values.append(output)
     registers = jnp.stack(values)[chosen[wire:]]
     new_state = HardState(controller.harden(controller_state), registers, memory)
     return new_state, decision.halt >= 0
 
 
-def run_hard(controller: Controller, wiring: Wiring, memory: Array, limit: Array | int) -> HardResult:
-    """Run on one memory of integers until the machine halts, at most `limit` steps."""
+def run_hard(
+    controller: Controller, wiring: Wiring, memory: Array, limit: Array | int, size: Array | None = None
+) -> HardResult:
+    """Run on one memory of integers until the machine halts, at most `limit` steps.
+
+    With `size`, memories of several M run together: only the first `size` cells are used.
+    """
     ready = controller.prepare(wiring)
     limit = jnp.asarray(limit, jnp.int32)
     registers = jnp.zeros(wiring.registers, jnp.int32)
@@ -74,7 +84,7 @@ def run_hard(controller: Controller, wiring: Wiring, memory: Array, limit: Array
 
     def advance(carry):
         state, step, _ = carry
-        state, halts = hard_step(ready, wiring, state)
+        state, halts = hard_step(ready, wiring, state, size)
         return state, step + 1, halts
 
     with jax.default_matmul_precision("highest"):

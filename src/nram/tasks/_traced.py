@@ -20,10 +20,16 @@ class Pool(NamedTuple):
     counts: Any
     """int32 [groups], how many examples each group has"""
 
+    def nearest(self, n: Any) -> jax.Array:
+        """The complexity of what is drawn: the largest one that is at most n, or the smallest."""
+        return jnp.asarray(self.complexities)[self._group(n)]
+
+    def _group(self, n: Any) -> jax.Array:
+        return jnp.maximum(jnp.searchsorted(jnp.asarray(self.complexities), n, side="right") - 1, 0)
+
     def draw(self, key: jax.Array, n: Any) -> TracedInstance:
-        """One example of the largest complexity that is at most n."""
-        group = jnp.searchsorted(jnp.asarray(self.complexities), n, side="right") - 1
-        group = jnp.clip(group, 0, len(self.complexities) - 1)
+        """One example of this complexity."""
+        group = self._group(n)
         index = jnp.asarray(self.firsts)[group] + jax.random.randint(key, (), 0, jnp.asarray(self.counts)[group])
         return jax.tree.map(lambda array: jnp.asarray(array)[index], self.examples)
 

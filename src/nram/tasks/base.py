@@ -58,6 +58,17 @@ class TracedInstance(NamedTuple):
     """bool [M], the cells that count for the paper's error"""
 
 
+class GivenInstance(NamedTuple):
+    """The same for an example from a file, in an array that may be longer than its memory."""
+
+    input: jax.Array
+    output: jax.Array
+    cells: jax.Array
+    scored: jax.Array
+    size: jax.Array
+    """M"""
+
+
 Term = Any
 """A whole number: a Python integer where it is known, otherwise a term of z3."""
 
@@ -81,6 +92,11 @@ class SymbolicCase:
 def all_output_cells(memory: Sequence[int], cells: list[int]) -> list[int]:
     """The scored cells of a task that modifies all its output cells."""
     return cells
+
+
+def every_complexity(n: Any, memory_size: int) -> Any:
+    """The complexity of what is drawn by a task that has instances of every n."""
+    return n
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -108,6 +124,10 @@ class Task(Fixed):
     draws examples with `sample_input` and `oracle` ahead of time."""
     scored_cells: Callable[[Sequence[int], list[int]], list[int]] = all_output_cells
     """(memory at the start, output cells) -> the cells that count for the paper's error."""
+    nearest: Callable[[Any, int], Any] = every_complexity
+    """(n, M) -> the complexity of what `sample_traced` draws. Examples from a file do not have every n at every M."""
+    given: Callable[[], tuple[GivenInstance, Any]] | None = None
+    """All instances as arrays, with their complexities, where they are all there is: examples from a file."""
     legal_inputs: Callable[[int, int], Iterator[list[int]]] | None = None
     """(n, M) -> every memory that `sample_input` can draw, each once. None: the task does not list them."""
     symbolic: Callable[[int, Term], Iterator[SymbolicCase]] | None = None

@@ -22,7 +22,7 @@ from nram.limits import LIMIT_NAMES
 from nram.machine import Controller, HardResult, run_hard, run_soft
 from nram.runtime import quick_options
 from nram.tasks._plain_arrays import sample_by_keys
-from nram.tasks.base import TracedInstance
+from nram.tasks.base import GivenInstance, TracedInstance
 from nram.training.config import TrainConfig
 from nram.training.loss import compare
 from nram.training.member import machine_options, wiring_of
@@ -30,6 +30,7 @@ from nram.training.predictions import cpu_devices, kernel_predictions
 
 Purpose = Literal["validation", "examination", "test"]
 Mode = Literal["soft", "hard"]
+Instances = TracedInstance | GivenInstance
 
 SOFT_BATCH_BYTES = 2**28  # of memory tapes at once in a soft evaluation
 
@@ -57,15 +58,17 @@ class Trial:
 
 
 @lru_cache(maxsize=16)
-def draw_trial(trial: Trial) -> tuple[TracedInstance, np.ndarray]:
+def draw_trial(trial: Trial) -> tuple[Instances, np.ndarray]:
     """The instances and their complexities."""
     with _on_cpu():
         return _drawn(trial)
 
 
-def _drawn(trial: Trial) -> tuple[TracedInstance, np.ndarray]:
+def _drawn(trial: Trial) -> tuple[Instances, np.ndarray]:
     task = known_task(trial.task)
     stream = {"validation": 1, "examination": 2, "test": 3}[trial.purpose]
+    if task.given is not None:
+        return _chosen(*task.given(), trial, np.random.default_rng([trial.seed, stream]))
 
     def choose(key: Array) -> tuple[Array, Array]:
         key = jax.random.fold_in(jax.random.fold_in(key, 7_000_000 + stream), trial.max_complexity)
@@ -90,22 +93,32 @@ def _drawn(trial: Trial) -> tuple[TracedInstance, np.ndarray]:
     return jax.tree.map(np.asarray, drawn)
 
 
-def hard_score(config: TrainConfig, controller: Controller, instances: TracedInstance, limits: ArrayLike) -> Score:
+def _chosen(
+    instances: GivenInstance, complexity: np.ndarray, trial: Trial, rng: np.random.Generator
+) -> tuple[GivenInstance, np.ndarray]:
+    """As many of the given instances as the trial has, in random order; where there are fewer, they are repeated."""
+    fitting = np.flatnonzero(complexity <= trial.max_complexity)
+    chosen = np.resize(rng.permutation(fitting), trial.count)
+    return jax.tree.map(lambda leaf: leaf[chosen], instances), complexity[chosen]
+
+
+def hard_score(config: TrainConfig, controller: Controller, instances: Instances, limits: ArrayLike) -> Score:
     """Means over the instances of the discretised machine's error and exact match."""
     results = _run_all(config, controller, instances, limits)
     return _score(results.memory, instances, _share(results.halted))
 
 
 def hard_results(
-    config: TrainConfig, controller: Controller, instances: TracedInstance, limits: ArrayLike
+    config: TrainConfig, controller: Controller, instances: Instances, limits: ArrayLike
 ) -> tuple[Array, Array]:
     """The error of the discretised machine on each instance, and whether it is exact."""
     return jax.vmap(compare)(_run_all(config, controller, instances, limits).memory, instances)
 
 
-def _run_all(config: TrainConfig, controller: Controller, instances: TracedInstance, limits: ArrayLike) -> HardResult:
+def _run_all(config: TrainConfig, controller: Controller, instances: Instances, limits: ArrayLike) -> HardResult:
     run = partial(run_hard, controller, wiring_of(config.machine))
-    return jax.vmap(run)(instances.input, jnp.asarray(limits))
+    sizes = instances.size if isinstance(instances, GivenInstance) else None
+    return jax.vmap(run)(instances.input, jnp.asarray(limits), sizes)
 
 
 def soft_memories(config: TrainConfig, controller: Controller, memories: np.ndarray, limits: np.ndarray) -> np.ndarray:
@@ -116,6 +129,19 @@ def soft_memories(config: TrainConfig, controller: Controller, memories: np.ndar
     if predicted is None:
         predicted = _plain_soft(config, int(limits.max()))(controller, memories, limits)
     return np.asarray(predicted)
+
+
+def _soft_predictions(
+    config: TrainConfig, controller: Controller, instances: Instances, limits: np.ndarray
+) -> np.ndarray:
+    """The same for instances that may have memories of several sizes: the soft machine runs at one M at a time."""
+    memories = np.array(instances.input)
+    if not isinstance(instances, GivenInstance):
+        return soft_memories(config, controller, memories, limits)
+    for size in np.unique(instances.size):
+        here = np.asarray(instances.size) == size
+        memories[here, :size] = soft_memories(config, controller, memories[here, :size], limits[here])
+    return memories
 
 
 @lru_cache(maxsize=64)
@@ -135,7 +161,7 @@ def _plain_soft(config: TrainConfig, steps: int):
 
 
 @jax.jit
-def _score(memories: Any, instances: TracedInstance, halted: Array | None = None) -> Score:
+def _score(memories: Any, instances: Instances, halted: Array | None = None) -> Score:
     error, exact = jax.vmap(compare)(memories, instances)
     return Score(jnp.mean(error), _share(exact), halted)
 
@@ -162,7 +188,7 @@ def evaluate(config: TrainConfig, controller: Controller, trial: Trial, mode: Mo
         with _on_cpu():
             score = _compiled_hard(config)(controller, instances, limits)
     else:
-        predicted = soft_memories(config, controller, np.asarray(instances.input), limits)
+        predicted = _soft_predictions(config, controller, instances, limits)
         with _on_cpu():
             score = _score(predicted, instances)
     return jax.tree.map(float, score)
@@ -194,6 +220,11 @@ class Examination(NamedTuple):
 FAR = 50  # the paper tests generalisation up to here
 
 
+def goes_far(config: TrainConfig) -> bool:
+    """Whether the task has instances of complexity FAR. Examples from a file are all there is."""
+    return known_task(config.task).given is None
+
+
 def examine(
     config: TrainConfig,
     controller: Controller,
@@ -216,6 +247,6 @@ def examine(
         return None
 
     hard = failure("hard", trained)
-    far = hard or failure("hard", FAR)
+    far = hard or (failure("hard", FAR) if goes_far(config) else None)
     soft = far or failure("soft", trained)
     return Examination(soft is None, hard is None, far is None, soft)

@@ -9,7 +9,7 @@ from nram.limits import wrong_instances
 from nram.machine import Controller, Options, Wiring, run_soft
 from nram.machine.distributions import DOUBT, limited_log
 from nram.machine.soft import Step
-from nram.tasks.base import TracedInstance
+from nram.tasks.base import GivenInstance, TracedInstance
 
 
 class Outcome(NamedTuple):
@@ -62,7 +62,7 @@ def cell_shares(instance: TracedInstance, scored_weight: float) -> Array:
     return share / jnp.sum(share)
 
 
-def compare(memory: Array, instance: TracedInstance) -> tuple[Array, Array]:
+def compare(memory: Array, instance: TracedInstance | GivenInstance) -> tuple[Array, Array]:
     """The paper's error (the right way round) and whether every output cell is right."""
     error = jnp.sum((memory != instance.output) & instance.scored) / jnp.sum(instance.scored)
     return error, ~wrong_instances(memory, instance.output, instance.cells)

@@ -132,8 +132,10 @@ def draw_batch(
     else:
         complexity = jax.random.randint(complexity_key, (config.batch,), low, high + 1, jnp.int32)
     slack = jax.random.randint(slack_key, (config.batch,), 0, stage.step_slack + 1)
-    draw = pool.draw if pool else partial(task.draw_traced, memory_size=config.memory_size(stage))
+    size = config.memory_size(stage)
+    draw = pool.draw if pool else partial(task.draw_traced, memory_size=size)
     instances = jax.vmap(draw)(jax.random.split(instance_key, config.batch), complexity)
+    complexity = task.nearest(complexity, size)
     return instances, jnp.broadcast_to(config.step_limit(complexity), slack.shape) + slack
 
 

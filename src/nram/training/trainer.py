@@ -23,7 +23,7 @@ from nram.training.checkpoint import load_arrays, save_arrays
 from nram.training.config import EXAMINED, MOST_COMPLEXITY, Share, StageConfig, Steps, TrainConfig
 from nram.training.culling import Fit, compile_fit, cull
 from nram.training.diagnosis import PATIENCE, failures_text, has_left_first_level, stuck_notice
-from nram.training.evaluation import FAR, Examination, Score, examine
+from nram.training.evaluation import FAR, Examination, Score, examine, goes_far
 from nram.training.kernels import kernel_of
 from nram.training.member import StepReport
 from nram.training.pools import Pools
@@ -232,7 +232,8 @@ class _Trainer:
         fresh = [member for member in first if member not in self.examinations]
         if fresh:
             what = "member" if len(fresh) == 1 else f"{len(fresh)} members"
-            self.callbacks.activity(f"examining the best {what}, also at n = {FAR}")
+            beyond = f", also at n = {FAR}" if goes_far(self.config) else ""
+            self.callbacks.activity(f"examining the best {what}{beyond}")
         for member in fresh:
             controller = member_at(self.population.members.controller, member)
             self.examinations[member] = examine(
