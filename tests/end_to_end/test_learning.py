@@ -46,3 +46,22 @@ def test_the_learned_machine_solves_an_instance_far_beyond_its_training(run):
 def test_the_recipe_of_an_easy_task_gives_a_perfect_member_within_three_seeds(task, tmp_path):
     runs = (("train", task, "--seed", str(seed), "--out", str(tmp_path / str(seed))) for seed in (1, 2, 3))
     assert any(nram(*words, statuses=(0, 1))["perfect_members"] for words in runs)
+
+
+FILES = {
+    "one size": [{"a": a, "b": b, "result": a + b} for a in range(1, 8) for b in range(1, 8)],
+    "depends on M": [
+        {"input": [x, *[0] * (m - 1)], "output": [m - 1 - x, *[0] * (m - 1)], "cells": [0]}
+        for m in range(4, 13)
+        for x in range(m)
+    ],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rows", FILES.values(), ids=FILES)
+def test_files_of_one_size_and_files_whose_answers_depend_on_the_memory_size_are_learned_by_training(rows, tmp_path):
+    file = tmp_path / "examples.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)))
+    report = nram("learn", str(file), "--method", "train", "--budget", "240", "--out", str(tmp_path / "out"))
+    assert report["found"] and report["trained"]["runs"] >= 1

@@ -7,7 +7,7 @@ choose a member.
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, Literal, NamedTuple
 
@@ -51,6 +51,7 @@ class Trial:
     seed: int
     purpose: Purpose
     uniform: bool = False  # all complexities uniform up to the maximum, as in the paper's figure
+    one_size: bool = False  # examples from a file too have memories of one size, as in training
 
     @property
     def memory_size(self) -> int:
@@ -67,7 +68,7 @@ def draw_trial(trial: Trial) -> tuple[Instances, np.ndarray]:
 def _drawn(trial: Trial) -> tuple[Instances, np.ndarray]:
     task = known_task(trial.task)
     stream = {"validation": 1, "examination": 2, "test": 3}[trial.purpose]
-    if task.given is not None:
+    if task.given is not None and not trial.one_size:
         return _chosen(*task.given(), trial, np.random.default_rng([trial.seed, stream]))
 
     def choose(key: Array) -> tuple[Array, Array]:
@@ -77,7 +78,7 @@ def _drawn(trial: Trial) -> tuple[Instances, np.ndarray]:
         complexity = jax.random.randint(complexity_key, (trial.count,), low, high + 1, jnp.int32)
         if not trial.uniform:
             complexity = jnp.where(jnp.arange(trial.count) % 2 == 1, high, complexity)
-        return jax.random.split(instance_key, trial.count), complexity
+        return jax.random.split(instance_key, trial.count), task.nearest(complexity, trial.memory_size)
 
     def draw(key: Array) -> tuple[TracedInstance, Array]:
         keys, complexity = choose(key)
@@ -131,19 +132,6 @@ def soft_memories(config: TrainConfig, controller: Controller, memories: np.ndar
     return np.asarray(predicted)
 
 
-def _soft_predictions(
-    config: TrainConfig, controller: Controller, instances: Instances, limits: np.ndarray
-) -> np.ndarray:
-    """The same for instances that may have memories of several sizes: the soft machine runs at one M at a time."""
-    memories = np.array(instances.input)
-    if not isinstance(instances, GivenInstance):
-        return soft_memories(config, controller, memories, limits)
-    for size in np.unique(instances.size):
-        here = np.asarray(instances.size) == size
-        memories[here, :size] = soft_memories(config, controller, memories[here, :size], limits[here])
-    return memories
-
-
 @lru_cache(maxsize=64)
 def _plain_soft(config: TrainConfig, steps: int):
     wiring, options = wiring_of(config.machine), machine_options(config)
@@ -179,16 +167,18 @@ def _compiled_hard(config: TrainConfig):
 def evaluate(config: TrainConfig, controller: Controller, trial: Trial, mode: Mode, limit: str = "T") -> Score:
     """One controller's score on one trial under one kind of step limit.
 
-    The discretised machine runs on the CPU: a GPU is slow at a long loop of tiny kernels.
+    The discretised machine runs on the CPU: a GPU is slow at a long loop of tiny kernels. The soft machine is compiled
+    for each M, so all its memories have the size of training.
     """
-    instances, complexity = draw_trial(trial)
-    limits = known_task(trial.task).step_limit.named(complexity, limit)
+    task = known_task(trial.task)
+    instances, complexity = draw_trial(replace(trial, one_size=mode == "soft" and task.given is not None))
+    limits = task.step_limit.named(complexity, limit)
     controller = jax.tree.map(np.asarray, controller)
     if mode == "hard":
         with _on_cpu():
             score = _compiled_hard(config)(controller, instances, limits)
     else:
-        predicted = _soft_predictions(config, controller, instances, limits)
+        predicted = soft_memories(config, controller, np.asarray(instances.input), limits)
         with _on_cpu():
             score = _score(predicted, instances)
     return jax.tree.map(float, score)
