@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +18,7 @@ from support.training_runs import ending, shared_compilation
 
 from nram.errors import UsageError
 from nram.extensions import get_task
+from nram.tasks import TASKS
 from nram.training.callbacks import Interrupted, Report, TrainingCallbacks
 from nram.training.config import StageConfig, TrainConfig
 from nram.training.pools import CHUNK, SLICES, Pools, fresh_pool
@@ -118,6 +119,19 @@ def test_an_error_of_the_sampler_arrives_where_the_pool_is_needed(tmp_path):
         pools.at(0)
 
 
+def test_an_error_in_the_thread_that_draws_ahead_arrives_with_the_pool(task, monkeypatch):
+    def sample_input(rng, n, memory_size):
+        if threading.current_thread() is not threading.main_thread():
+            raise UsageError("not here")
+        return task.sample_input(rng, n, memory_size)
+
+    monkeypatch.setitem(TASKS, "fails-ahead", replace(task, name="fails-ahead", sample_input=sample_input))
+    pools = Pools(TrainConfig("fails-ahead"), STAGE, 0)
+    pools.at(0)
+    with pytest.raises(UsageError, match="not here"):
+        pools.at(CHUNK)
+
+
 class Reports(TrainingCallbacks):
     def __init__(self):
         self.seen: list[Report] = []
@@ -147,26 +161,44 @@ def test_a_run_that_was_stopped_ends_in_the_same_bits(tmp_path):
             assert ending(tmp_path / str(stop_at)) == ending(tmp_path / "whole")
 
 
-def test_a_sampler_that_hangs_does_not_hold_up_a_process_that_is_killed(tmp_path):
-    hanging = "    if memory_size == 63:\n        open('hangs', 'w').close()\n        time.sleep(600)\n    values ="
-    task = tmp_path / "mine.py"
-    task.write_text("import time\n" + EXAMPLE.read_text().replace("    values =", hanging))
-    words = ["train", str(task), "--out", "run"]
-    for setting in (*SMALL, "steps=2", "population=1", "stages.0.extra_memory=58"):
-        words += ["--set", setting]
-    command = [sys.executable, "-m", "nram", *words]
-    process = subprocess.Popen(
-        command, cwd=tmp_path, env={**os.environ, "JAX_PLATFORMS": "cpu"}, stderr=subprocess.PIPE, text=True
-    )
+HANGING = """\
+import sys, threading, time
+from dataclasses import replace
+import nram
+from nram.process import interruptible, prepare
+from nram.training.config import StageConfig, TrainConfig
+from nram.training.pools import CHUNK, Pools
+
+def sample_input(rng, n, size):
+    if threading.current_thread() is not threading.main_thread():
+        time.sleep(600)
+    return TASK.sample_input(rng, n, size)
+
+TASK = nram.get_task(sys.argv[1])
+nram.register_task(replace(TASK, name="hanging", sample_input=sample_input))
+prepare()
+with interruptible():
+    pools = Pools(TrainConfig("hanging"), StageConfig(4, 200, 2), 0)
+    pools.at(0)
+    print("ready", flush=True)
+    if sys.argv[2] == "wait":
+        pools.at(CHUNK)
+"""
+
+
+@pytest.mark.parametrize("then", ["end", "wait"])
+def test_a_sampler_that_hangs_does_not_hold_up_a_process_that_ends_or_is_killed(then):
+    command = [sys.executable, "-c", HANGING, str(EXAMPLE), then]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
-        while process.poll() is None and not (tmp_path / "hangs").exists():
-            time.sleep(0.05)
-        process.send_signal(signal.SIGINT)
-        assert process.stderr is not None
-        assert any("stopping after this step" in line for line in process.stderr)
-        time.sleep(0.6)  # a signal any sooner would be the same request
-        process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 1 and "interrupted" in process.stderr.read()
+        assert process.stdout is not None and process.stdout.readline() == "ready\n"
+        if then == "wait":
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.6)  # a signal any sooner would be the same request
+            process.send_signal(signal.SIGINT)
+        _, messages = process.communicate(timeout=30)
+        assert process.returncode == (1 if then == "wait" else 0)
+        assert ("interrupted" in messages) == (then == "wait")
     finally:
         process.kill()
         process.communicate()

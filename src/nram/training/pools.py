@@ -2,8 +2,8 @@
 
 A step of 512 members needs thousands of examples, and Python draws about 30,000 a second. So members share a *pool*.
 Compiled code gets the pool as an argument, and each member draws its own batches from it. Every `CHUNK` steps a slice
-of new examples replaces the oldest slice. A thread draws the next slice while the device trains on this pool: a main
-thread that waits for the device leaves Python to it.
+of new examples replaces the oldest slice. A thread draws the next slice while the device trains on this pool and the
+main thread waits for it.
 
 A slice holds as many examples as one member uses until the next slice, and it stays for `SLICES` chunks. So a member
 meets an example about once, as if it had drawn all of them for itself, and other members meet it in other batches.
@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
+from typing import Any
 
-import jax
 import numpy as np
 
 from nram.extensions import known_task
@@ -30,13 +31,16 @@ from nram.training.config import StageConfig, TrainConfig
 
 CHUNK = 25  # training steps with one pool, and at most between two reports
 SLICES = 8  # in a pool: 3,200 examples for batches of 16
+DRAW_SECONDS, PAUSE_SECONDS = 1e-4, 1e-5  # of a thread that draws ahead, in turn
+
+_Made = tuple[dict[int, TracedInstance], Pool]  # slices by their numbers, and the pool of them
 
 
 def fresh_pool(config: TrainConfig, stage: StageConfig, *words: object) -> Pool | None:
     """A pool of one slice, named by these words; None if the task draws inside compiled code."""
     if known_task(config.task).sample_traced is not None:
         return None
-    return _joined(config, [_slice(config, stage, *words)])
+    return _joined(config, [_slice(config, stage, lambda: None, *words)])
 
 
 class Pools:
@@ -45,9 +49,10 @@ class Pools:
     def __init__(self, config: TrainConfig, stage: StageConfig, *words: object):
         self.config = config
         self.needed = known_task(config.task).sample_traced is None
-        self.draw = partial(_slice, config, stage, *words)
-        self.slices: dict[int, Future[TracedInstance]] = {}
-        self.chunk, self.pool = -1, None
+        self.draw = partial(_slice, config, stage, self._pause, *words)
+        self.chunk, self.slices, self.pool = -1, {}, None
+        self.next: Future[_Made] | None = None
+        self.awaited, self.paused = False, 0.0
 
     def steps_from(self, step: int) -> int:
         """How many steps to train from this one in one call, which has one pool."""
@@ -57,37 +62,61 @@ class Pools:
         """The pool of the chunk with this step; None if the task draws inside compiled code."""
         chunk = step // CHUNK
         if self.needed and chunk != self.chunk:
-            numbers = range(chunk - SLICES + 1, chunk + 2)  # the last is for the next chunk
-            self.slices = {i: self.slices.get(i) or _started(partial(self.draw, i)) for i in numbers}
-            self.pool = _joined(self.config, [self.slices[i].result() for i in numbers[:-1]])
-            self.chunk = chunk
+            self.awaited = True
+            made = self.next.result() if self.next and chunk == self.chunk + 1 else self._made(chunk)
+            self.chunk, (self.slices, self.pool), self.awaited = chunk, made, False
+            self.next = _started(partial(self._made, chunk + 1))
         return self.pool
 
+    def _made(self, chunk: int) -> _Made:
+        """The slices of a chunk, of which some are drawn already, and the pool of them."""
+        numbers = range(chunk - SLICES + 1, chunk + 1)
+        slices = {i: self.slices[i] if i in self.slices else self.draw(i) for i in numbers}
+        return slices, _joined(self.config, list(slices.values()))
 
-def _slice(config: TrainConfig, stage: StageConfig, *words: object) -> TracedInstance:
-    """Examples as arrays [complexities, examples, M]: equally many of every complexity of the stage."""
+    def _pause(self) -> None:
+        """Let the main thread run, unless it waits for this pool.
+
+        Python takes turns of 5 ms. A main thread that hands work to the device has some ten turns, and a GPU would
+        wait for it. During a pause it has its turn at once.
+        """
+        if not self.awaited and time.perf_counter() - self.paused > DRAW_SECONDS:
+            time.sleep(PAUSE_SECONDS)
+            self.paused = time.perf_counter()
+
+
+def _slice(config: TrainConfig, stage: StageConfig, pause: Callable[[], None], *words: object) -> TracedInstance:
+    """Examples as arrays [complexities, examples, M]: equally many of every complexity of the stage.
+
+    `pause` is called after every draw.
+    """
     task, size = known_task(config.task), config.memory_size(stage)
     complexities = range(task.min_complexity, stage.max_complexity + 1)
     each = -(-config.batch * CHUNK // len(complexities))
     rng = random.Random(" ".join(map(str, ("examples", config.seed, *words))))
-    drawn = [task.solved(task.sample_input(rng, n, size), n) for n in complexities for _ in range(each)]
+    drawn = []
+    for n in complexities:
+        for _ in range(each):
+            drawn.append(task.solved(task.sample_input(rng, n, size), n))
+            pause()
     return TracedInstance(*(array.reshape(len(complexities), each, size) for array in as_arrays(drawn)))
 
 
 def _joined(config: TrainConfig, slices: list[TracedInstance]) -> Pool:
-    examples = jax.tree.map(lambda *parts: np.concatenate(parts, axis=1), *slices)
-    levels, each, size = examples.input.shape
+    levels, each, size = slices[0].input.shape
+    least, each = known_task(config.task).min_complexity, each * len(slices)
+    examples: list[Any] = [np.concatenate(parts, axis=1).reshape(-1, size) for parts in zip(*slices, strict=True)]
     return Pool(
-        jax.tree.map(lambda array: array.reshape(-1, size), examples),
-        known_task(config.task).min_complexity + np.arange(levels, dtype=np.int32),
-        each * np.arange(levels, dtype=np.int32),
+        TracedInstance(*examples),
+        np.arange(least, least + levels, dtype=np.int32),
+        np.arange(0, each * levels, each, dtype=np.int32),
         np.full(levels, each, np.int32),
     )
 
 
-def _started(draw: Callable[[], TracedInstance]) -> Future[TracedInstance]:
+def _started(draw: Callable[[], _Made]) -> Future[_Made]:
     """What `draw` will return or raise. It runs in a thread that does not keep the process alive."""
-    future: Future[TracedInstance] = Future()
+    future = Future()
 
     def work() -> None:
         try:
