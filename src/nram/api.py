@@ -417,10 +417,10 @@ def evaluate(
     folder.member_file(member)
     require("train", "evaluating")
     with on_devices(device):
-        controller, _ = folder.load_member(member)
+        config, controller, _ = folder.load_member(member)
         from nram.training.report import evaluation_report
 
-        found = evaluation_report(folder.config, controller, count=count, seed=seed, curve=CURVE)
+        found = evaluation_report(config, controller, count=count, seed=seed, curve=CURVE)
     return Evaluation({"run": str(folder.path), "member": member, **found}, folder.read_metrics())
 
 

@@ -271,7 +271,7 @@ def load_machine(source: str | os.PathLike[str] | Run, member: int = 0, *, trust
             names = sorted({entry.name for entry in zoo_entries() if entry.has_weights})
             raise UsageError(f"there is no run and no file {path}, and the zoo has weights of {', '.join(names)}")
         folder = RunFolder.open(path, trust)
-        config, (controller, _) = folder.config, folder.load_member(member)
+        config, controller, _ = folder.load_member(member)
     return SoftMachine(
         jax.tree.map(jnp.asarray, controller),
         wiring_of(config.machine),

@@ -61,14 +61,14 @@ def run(arguments: argparse.Namespace) -> int:
     elif plot is not None:
         check_destination(plot, "--plot")
     prepare_devices(arguments.device)
-    controller, _ = folder.load_member(arguments.member)
+    config, controller, _ = folder.load_member(arguments.member)
     from nram.training import report
 
     if arguments.solve is not None:
-        return _show_solved(arguments, task, report.solve(folder.config, controller, arguments.solve, arguments.seed))
+        return _show_solved(arguments, task, report.solve(config, controller, arguments.solve, arguments.seed))
     with ProgressLine() as line:
         found = report.evaluation_report(
-            folder.config, controller, count=arguments.count, seed=arguments.seed, curve=CURVE, progress=line.show_count
+            config, controller, count=arguments.count, seed=arguments.seed, curve=CURVE, progress=line.show_count
         )
     found = {"run": str(folder.path), "member": arguments.member, **found}
     if saves:

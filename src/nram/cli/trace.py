@@ -192,7 +192,7 @@ def _weights(arguments) -> tuple[TrainConfig, Callable[[], Controller], str]:
     if entry is None:
         folder, member = open_run(Path(arguments.program), arguments), arguments.member or 0
         title = f"{folder.config.task_name}, member {member} of {folder.path}"
-        return folder.config, lambda: folder.load_member(member)[0], title
+        return folder.member_config(member), lambda: folder.load_member(member)[1], title
     if arguments.member is not None:
         raise UsageError("--member is for runs, and a program of the zoo has only one: leave it out")
     if arguments.task is not None:

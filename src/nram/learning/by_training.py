@@ -122,12 +122,13 @@ def _candidates(run: TrainingJob, device: str, parts: Parts, index: int) -> Iter
     """The programs of the best members, whether the run is finished or was stopped."""
     config = run.config
     with on_devices(device) as devices:
-        how = (*training_details(config), ("run", f"{index}, seed {config.seed}"), ("device", device_name(devices)))
-        wiring = wiring_of(config.machine)
-        members = best_members(run.folder, config, devices, EXTRACTED)
-        tables = [extract_table(controller, wiring, origin="trained") for controller in members]
-    for raw in tables:
-        yield _simplified(raw, parts, how)
+        where = (("run", f"{index}, seed {config.seed}"), ("device", device_name(devices)))
+        found = [
+            (extract_table(controller, wiring_of(one.machine), origin="trained"), training_details(one, description))
+            for one, controller, description in best_members(run.folder, config, devices, EXTRACTED)
+        ]
+    for raw, details in found:
+        yield _simplified(raw, parts, (*details, *where))
 
 
 def _simplified(raw: Program, parts: Parts, how: tuple[tuple[str, str], ...]) -> Candidate:

@@ -77,7 +77,7 @@ def run_model(task: Task, folder: RunFolder, on_note: Callable[[str], None] = la
     """The best member of a run. An LSTM that does not become a finite automaton has no program."""
     from nram.programs.extract.from_run import extract_run  # JAX
 
-    controller, _ = folder.load_member(0)
+    config, controller, _ = folder.load_member(0)
     program, missing = None, ""
     try:
         program = extract_run(folder, 0, "every-input", on_note).program
@@ -88,9 +88,9 @@ def run_model(task: Task, folder: RunFolder, on_note: Callable[[str], None] = la
         origin="trained",
         source=str(folder.path),
         made=shlex.join(["nram", *folder.record.arguments]),
-        trained_up_to=folder.config.trained_up_to,
+        trained_up_to=config.trained_up_to,
         limit=task.step_limit,
-        network=Network(folder.config, controller),
+        network=Network(config, controller),
         program=program,
         missing=missing,
     )

@@ -39,6 +39,7 @@ class Report:
     seconds_left: float  # of training at this rate, if no stage ends early
     peak_memory: int | None  # bytes of main memory that the process has used at most
     notice: str | None  # what the run said to the user at this report
+    group: int = 0
 
     @property
     def highest_level(self) -> int:

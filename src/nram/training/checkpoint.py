@@ -50,13 +50,17 @@ def read_description(path: Path) -> dict[str, Any]:
     return _read(path)[1]
 
 
-def load_arrays(path: Path, like: Callable[[dict[str, Any]], Tree]) -> tuple[Tree, dict[str, Any]]:
+def load_arrays(
+    path: Path, like: Callable[[dict[str, Any]], Tree], absent: Callable[[], dict[str, np.ndarray]] = dict
+) -> tuple[Tree, dict[str, Any]]:
     """Read a tree of arrays and its description. From the description, `like` gives the tree that it should be: a tree
-    with arrays or shapes of the same structure, shapes and types."""
+    with arrays or shapes of the same structure, shapes and types. `absent` gives the arrays that files of earlier
+    versions do not have, by name."""
     import jax
 
     arrays, description = _read(path)
     wanted = like(description)
+    arrays = {**absent(), **arrays}
     expected = {name: (tuple(leaf.shape), np.dtype(leaf.dtype)) for name, leaf in _named_leaves(wanted)}
     found = {name: (array.shape, array.dtype) for name, array in arrays.items()}
     if expected != found:

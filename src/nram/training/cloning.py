@@ -14,7 +14,7 @@ from jax import Array
 
 from nram.training.config import HyperConfig, StageConfig, TrainConfig
 from nram.training.member import Hyper, Member, wiring_of
-from nram.training.population import Population
+from nram.training.population import RANGES, Population
 
 TINY = 1e-9  # keeps a quotient finite where a wire's weights do not vary
 
@@ -43,7 +43,7 @@ def jittered(ranges: HyperConfig, hyper: Hyper, moving: np.ndarray, factor: floa
     columns = []
     for name, column in zip(Hyper._fields, hyper, strict=True):
         column = np.array(column)  # a copy
-        for index in np.flatnonzero(moving):
+        for index in np.flatnonzero(moving) if name in RANGES else ():
             column[index] = getattr(ranges, name).jitter(float(column[index]), rng, factor)
         columns.append(column)
     return Hyper(*columns)

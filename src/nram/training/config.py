@@ -1,12 +1,13 @@
 """The configuration of a training run: frozen dataclasses. `settings.py` fills them."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from math import inf
 from typing import Annotated, Any
 
 from nram.errors import UsageError
 from nram.extensions import is_file_name, known_task, select_modules
 from nram.kinds import ControllerKind, LossKind
+from nram.limits import StepLimit
 from nram.modules import MODULE_NAMES
 from nram.records import Span
 from nram.training.ranges import Range
@@ -23,6 +24,8 @@ Share = Annotated[float, Span(0, 1)]
 Factor = Annotated[float, Span(1, 1000)]
 Weight = Annotated[float, Span(1e-6, 1e6)]
 
+MOST_SEED = 2**32 - 1
+SEED_STEP = 1_000_003  # between the seeds of two groups of a run
 MOST_OPERATIONS = 512  # modules of a circuit, repeats included
 MOST_VALIDATION_CELLS = 20_000_000  # the validation set is a constant of compiled code
 EXAMINED = 4  # members examined for perfection, at a check of the last stage and at the end
@@ -101,25 +104,66 @@ class StageConfig:
         return max(1, self.population // 4) if self.keep is None else self.keep
 
 
+Batch = Annotated[int, Span(1, 65536)]
+CheckEvery = Annotated[int, Span(1, 10**8)]
+Validation = Annotated[int, Span(8, 100_000)]
+Constant = Annotated[int | None, Span(-MOST_LOOP, MOST_LOOP)]
+DEFAULT_STAGES = (StageConfig(3, 1000, 32),)
+
+
+@dataclass(frozen=True)
+class GroupConfig:
+    """Members of one structure and one kind, which a run trains beside other groups."""
+
+    name: str = ""  # in reports
+    joins: Steps = 0  # it starts once the run has had so many checks
+    machine: MachineConfig = MachineConfig()  # shared by all members
+    hyper: HyperConfig = HyperConfig()  # drawn by every member
+    batch: Batch = 32  # examples of a training step
+    steps_per_item: TimeSteps | None = None  # T(n) = steps_per_item * n + steps_constant; None: the task's own
+    steps_constant: Constant = None  # as above
+    check_every: CheckEvery = 100  # steps between two looks at the validation set
+    validation: Validation = 192  # validation instances
+    stages: Annotated[tuple[StageConfig, ...], Span(1, 20)] = DEFAULT_STAGES  # one after another
+
+
 @dataclass(frozen=True)
 class TrainConfig:
     """Everything that determines a run's result, but for the machine it runs on."""
 
     task: str  # its name, or the whole path of its file
-    seed: Annotated[int, Span(0, 2**32 - 1)] = 0  # of everything that is drawn
-    batch: Annotated[int, Span(1, 65536)] = 32  # examples of a training step
+    seed: Annotated[int, Span(0, MOST_SEED)] = 0  # of everything that is drawn
+    groups: Annotated[tuple[GroupConfig, ...], Span(0, 16)] = ()  # side by side; none: the settings below are the only
+    batch: Batch = 32  # examples of a training step
     loss: LossKind = "expected"  # the paper's loss, or the one of its footnote
     scored_weight: Weight = 1.0  # weight of the cells to be modified against the other output cells
     epsilon: Annotated[float, Span(1e-30, 1)] = 1e-6  # inside every logarithm
     steps_per_item: TimeSteps | None = None  # T(n) = steps_per_item * n + steps_constant; None: the task's own
-    steps_constant: Annotated[int | None, Span(-MOST_LOOP, MOST_LOOP)] = None  # as above
-    check_every: Annotated[int, Span(1, 10**8)] = 100  # steps between two looks at the validation set
-    validation: Annotated[int, Span(8, 100_000)] = 192  # validation instances
+    steps_constant: Constant = None  # as above
+    draw_steps: bool = False  # T(n) is never above the task's own; islands that restart draw theirs, up to that
+    check_every: CheckEvery = 100  # steps between two looks at the validation set
+    validation: Validation = 192  # validation instances
     jitter: Factor = 1.5  # clones' hyperparameters are multiplied by up to this factor, or divided by it
     machine: MachineConfig = MachineConfig()  # shared by all members
     hyper: HyperConfig = HyperConfig()  # drawn by every member
     curriculum: CurriculumConfig = CurriculumConfig()  # from small problems to large ones
-    stages: Annotated[tuple[StageConfig, ...], Span(1, 20)] = (StageConfig(3, 1000, 32),)  # one after another
+    stages: Annotated[tuple[StageConfig, ...], Span(1, 20)] = DEFAULT_STAGES  # one after another
+
+    @property
+    def group_configs(self) -> tuple["TrainConfig", ...]:
+        """A configuration for each group, with a seed of its own. A run without groups is its own group."""
+        if not self.groups:
+            return (self,)
+        shared = [field.name for field in fields(GroupConfig) if field.name not in ("name", "joins")]
+        return tuple(
+            replace(
+                self,
+                groups=(),
+                seed=(self.seed + SEED_STEP * index) % (MOST_SEED + 1),
+                **{name: getattr(group, name) for name in shared},
+            )
+            for index, group in enumerate(self.groups)
+        )
 
     @property
     def task_name(self) -> str:
@@ -128,19 +172,33 @@ class TrainConfig:
     @property
     def module_files(self) -> list[str]:
         """The files of its user-defined modules, each once."""
-        return [name for name in dict.fromkeys(self.machine.modules) if is_file_name(name)]
+        modules = [name for group in self.group_configs for name in group.machine.modules]
+        return [name for name in dict.fromkeys(modules) if is_file_name(name)]
 
     @property
     def trained_up_to(self) -> int:
         """The largest complexity of all stages."""
-        return max(stage.max_complexity for stage in self.stages)
+        return max(stage.max_complexity for group in self.group_configs for stage in group.stages)
 
-    def step_limit(self, n: Any) -> Any:
-        """The T(n) of training."""
-        default = known_task(self.task).step_limit
-        per_item = default.per_item if self.steps_per_item is None else self.steps_per_item
-        constant = default.constant if self.steps_constant is None else self.steps_constant
-        return per_item * n + constant
+    @property
+    def first_limit(self) -> StepLimit:
+        """The T(n) with which training begins."""
+        own = known_task(self.task).step_limit
+        per_item = own.per_item if self.steps_per_item is None else self.steps_per_item
+        constant = own.constant if self.steps_constant is None else self.steps_constant
+        if self.draw_steps:
+            per_item = min(per_item, own.per_item)
+        return StepLimit(per_item, constant)
+
+    def step_limit(self, n: Any, per_item: Any = None, constant: Any = None) -> Any:
+        """The T(n) of training, with the numbers that a member drew."""
+        first = self.first_limit
+        limit = (first.per_item if per_item is None else per_item) * n
+        limit = limit + (first.constant if constant is None else constant)
+        if not self.draw_steps:
+            return limit
+        own = known_task(self.task).step_limit(n)
+        return own + (limit - own) * (limit < own)  # the smaller of both, elementwise
 
     def memory_size(self, stage: StageConfig) -> int:
         return known_task(self.task).least_memory(stage.max_complexity) + stage.extra_memory
@@ -151,11 +209,21 @@ class TrainConfig:
 
     def loop_steps(self, stage: StageConfig) -> int:
         """The length of the compiled loop over time."""
-        return self.step_limit(stage.max_complexity) + stage.step_slack
+        longest = known_task(self.task).step_limit if self.draw_steps else self.first_limit
+        return longest(stage.max_complexity) + stage.step_slack
 
 
 def problems_of(config: TrainConfig) -> list[str]:
     """Settings that are each within their limits but cannot work together or with the task, a line each."""
+    if not config.groups:
+        return _group_problems(config)
+    found = (
+        (index, line) for index, group in enumerate(config.group_configs) for line in _group_problems(group)
+    )
+    return [f"groups.{index}: {line}" for index, line in found]
+
+
+def _group_problems(config: TrainConfig) -> list[str]:
     task, machine = known_task(config.task), config.machine
     problems = []
     try:

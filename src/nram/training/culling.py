@@ -30,7 +30,7 @@ from nram.training.footprint import members_at_once
 from nram.training.kernels import kernel_of
 from nram.training.lexicase import choose_by_examples
 from nram.training.mapping import mapped
-from nram.training.member import Island, batch_outcomes, draw_batch
+from nram.training.member import Island, batch_outcomes, draw_batch, member_limit
 from nram.training.pools import fresh_pool
 from nram.training.population import Population, init_population
 from nram.training.selection import validation_of
@@ -66,7 +66,7 @@ def compile_fit(config: TrainConfig, stage: StageConfig, devices: list[Device], 
 
     def one(pool, hyper, controller, level, keys):
         def on_batch(key):
-            batch = draw_batch(uniform, stage, level, key, pool)
+            batch = draw_batch(uniform, stage, hyper, level, key, pool)
             return batch_outcomes(uniform, stage, hyper, controller, batch, kernel.shape)
 
         outcomes = jax.lax.map(on_batch, keys)
@@ -74,8 +74,12 @@ def compile_fit(config: TrainConfig, stage: StageConfig, devices: list[Device], 
 
     measure = mapped(one, devices, stage.population, members_at_once(config, stage, devices, kernel), shared=1)
     instances, complexity = draw_trial(validation_of(config, stage))
-    limits = config.step_limit(complexity) + np.arange(len(complexity)) % (stage.step_slack + 1)
-    discrete = mapped(partial(hard_results, config, instances=instances, limits=limits), devices, stage.population)
+    slack = np.arange(len(complexity)) % (stage.step_slack + 1)
+
+    def discrete_results(hyper, controller):
+        return hard_results(config, controller, instances, member_limit(config, hyper, complexity) + slack)
+
+    discrete = mapped(discrete_results, devices, stage.population)
 
     def fit(population: Population, stage_index: int, step: int) -> Fit:
         key = jax.random.fold_in(jax.random.fold_in(jax.random.key(config.seed), _STREAM + stage_index), step)
@@ -84,7 +88,7 @@ def compile_fit(config: TrainConfig, stage: StageConfig, devices: list[Device], 
         members = population.members
         pool = fresh_pool(config, stage, "fit", stage_index, step)
         errors, loss = measure(pool, population.hyper, members.controller, members.progress.level, everyone)
-        discrete_errors, exact = discrete(members.controller)
+        discrete_errors, exact = discrete(population.hyper, members.controller)
         return Fit(np.asarray(errors), np.asarray(loss), np.asarray(discrete_errors), np.mean(exact, axis=1))
 
     return fit

@@ -1,6 +1,7 @@
 """How much memory a stage needs, known before it starts, and how many members can be trained at the same time."""
 
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 
@@ -68,8 +69,17 @@ def check_fits(config: TrainConfig, devices: list[Device]) -> None:
     free = available_bytes(devices[0])
     if free is None:
         return
+    problems = [
+        problem.replace("stages.", f"groups.{number}.stages.") if config.groups else problem
+        for number, group in enumerate(config.group_configs)
+        for problem in _unfit(group, devices, free)
+    ]
+    if problems:
+        raise UsageError("\n".join(problems))
+
+
+def _unfit(config: TrainConfig, devices: list[Device], free: int) -> Iterator[str]:
     even = 1 if devices[0].platform == "cpu" else len(devices)  # other populations do not use all GPUs
-    problems = []
     for index, stage in enumerate(config.stages):
         kernel = chosen_kernel(config, stage, devices)
 
@@ -82,9 +92,7 @@ def check_fits(config: TrainConfig, devices: list[Device]) -> None:
         fitting = even * bisect_right(range(even, stage.population + 1, even), free, key=needed_by)
         less = "less" if even == 1 else f"a smaller multiple of {even}"
         smaller = f"--set stages.{index}.population={fitting} or {less}, or " if fitting else ""
-        problems.append(
+        yield (
             f"stage {index} (population {stage.population}, batch {config.batch}) needs about {needed / 2**30:.1f} GiB "
             f"and {free / 2**30:.1f} GiB are free: use {smaller}a smaller batch"
         )
-    if problems:
-        raise UsageError("\n".join(problems))

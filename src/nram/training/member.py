@@ -26,7 +26,7 @@ from nram.training.loss import Outcome, cell_shares, compare, soft_outcome
 
 
 class Hyper(NamedTuple):
-    """One member's own hyperparameters: a value for each range of `HyperConfig`."""
+    """One member's own hyperparameters: a value for each range of `HyperConfig`, and its T(n)."""
 
     learning_rate: Array
     beta1: Array
@@ -40,6 +40,8 @@ class Hyper(NamedTuple):
     time_penalty: Array
     penalty_start: Array
     output_scale: Array
+    steps_per_item: Array  # of T(n) in training; all members of an island have the same
+    steps_constant: Array
 
 
 class Island(NamedTuple):
@@ -121,7 +123,7 @@ def time_weight(hyper: Hyper, step: Array, straight_through: bool = False) -> Ar
 
 
 def draw_batch(
-    config: TrainConfig, stage: StageConfig, level: Array, key: Array, pool: Pool | None = None
+    config: TrainConfig, stage: StageConfig, hyper: Hyper, level: Array, key: Array, pool: Pool | None = None
 ) -> tuple[TracedInstance, Array]:
     """Examples at this curriculum level, and their step limits. The examples are from the pool if there is one."""
     task = known_task(config.task)
@@ -136,7 +138,13 @@ def draw_batch(
     draw = pool.draw if pool else partial(task.draw_traced, memory_size=size)
     instances = jax.vmap(draw)(jax.random.split(instance_key, config.batch), complexity)
     complexity = task.nearest(complexity, size)
-    return instances, jnp.broadcast_to(config.step_limit(complexity), slack.shape) + slack
+    return instances, member_limit(config, hyper, complexity) + slack
+
+
+def member_limit(config: TrainConfig, hyper: Hyper, complexity: Any) -> Array:
+    """The step limits of a member in training, without slack."""
+    numbers = (number.astype(jnp.int32) for number in (hyper.steps_per_item, hyper.steps_constant))
+    return config.step_limit(jnp.asarray(complexity), *numbers)
 
 
 def batch_outcomes(
@@ -230,7 +238,7 @@ def train_step(
 ) -> tuple[Member, StepReport]:
     """One update on a fresh batch, by a kernel if one is given (`nram.training.kernels`)."""
     batch_key, noise_key = jax.random.split(key)
-    batch = draw_batch(config, stage, member.progress.level, batch_key, pool)
+    batch = draw_batch(config, stage, hyper, member.progress.level, batch_key, pool)
     value, outcomes, gradient = cost_and_gradient(config, stage, hyper, member.controller, member.step, batch, kernel)
     finite = jnp.isfinite(value) & jnp.isfinite(optax.tree.norm(gradient))  # before the clip hides it
     gradient, _ = optax.clip_by_global_norm(hyper.clip_gradient).update(gradient, optax.EmptyState())

@@ -1,6 +1,7 @@
 """A population: many members, trained by one compiled program."""
 
 import random
+from dataclasses import fields
 from functools import lru_cache, partial
 from typing import NamedTuple
 
@@ -9,6 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from nram.extensions import known_task
+from nram.limits import StepLimit
 from nram.machine.kernels.common.choice import Kernel
 from nram.runtime import Device, quick_options
 from nram.tasks._traced import Pool
@@ -26,15 +29,31 @@ class Population(NamedTuple):
     hyper: Hyper
 
 
-def draw_hyper(ranges: HyperConfig, seed: int, count: int, again: tuple[int, ...] = ()) -> Hyper:
-    rng = random.Random(" ".join(map(str, ("hyperparameters", seed, *again))))
-    drawn = [[getattr(ranges, name).draw(rng) for name in Hyper._fields] for _ in range(count)]
-    return Hyper(*(jnp.array(column, jnp.float32) for column in zip(*drawn, strict=True)))
+RANGES = tuple(field.name for field in fields(HyperConfig))  # the hyperparameters that members draw for themselves
+
+
+def draw_hyper(config: TrainConfig, count: int, again: tuple[int, ...] = ()) -> Hyper:
+    """Hyperparameters for `count` members: those of a population, or, with `again`, of an island that restarts."""
+    rng = random.Random(" ".join(map(str, ("hyperparameters", config.seed, *again))))
+    drawn = [[getattr(config.hyper, name).draw(rng) for name in RANGES] for _ in range(count)]
+    columns = dict(zip(RANGES, zip(*drawn, strict=True), strict=True))
+    limit = _drawn_limit(config, rng) if again else config.first_limit
+    columns |= {"steps_per_item": count * (limit.per_item,), "steps_constant": count * (limit.constant,)}
+    return Hyper(**{name: jnp.array(column, jnp.float32) for name, column in columns.items()})
+
+
+def _drawn_limit(config: TrainConfig, rng: random.Random) -> StepLimit:
+    """A T(n) between the first one of training and the task's own: some tasks need several steps per item."""
+    first, own = config.first_limit, known_task(config.task).step_limit
+    if not config.draw_steps:
+        return first
+    pairs = (first.per_item, own.per_item), (first.constant, own.constant)
+    return StepLimit(*(rng.randint(least, max(least, most)) for least, most in pairs))
 
 
 def init_population(config: TrainConfig, count: int, again: tuple[int, ...] = ()) -> Population:
     """Fresh members, each from its own seed, with hyperparameters of its own; `again` names a later draw."""
-    hyper = draw_hyper(config.hyper, config.seed, count, again)
+    hyper = draw_hyper(config, count, again)
     key = jax.random.fold_in(jax.random.key(config.seed), 0)
     for number in again:
         key = jax.random.fold_in(key, number)
@@ -56,7 +75,7 @@ def abstract_population(config: TrainConfig, count: int) -> Population:
     """The shapes of a population, without making one."""
 
     def fresh() -> Population:
-        hyper = draw_hyper(config.hyper, config.seed, count)
+        hyper = draw_hyper(config, count)
         keys = jax.random.split(jax.random.key(0), count)
         return Population(jax.vmap(partial(init_member, config))(hyper, keys), hyper)
 
@@ -96,7 +115,8 @@ def compile_training(config: TrainConfig, stage: StageConfig, devices: list[Devi
     return run
 
 
-def stage_keys(config: TrainConfig, stage_index: int) -> Array:
+def stage_keys(config: TrainConfig, stage_index: int, attempt: int = 0) -> Array:
     """A key per member for the examples and noise of a stage (0 is taken by the first weights)."""
     key = jax.random.fold_in(jax.random.key(config.seed), stage_index + 1)
+    key = jax.random.fold_in(key, attempt) if attempt else key
     return jax.random.split(key, config.stages[stage_index].population)

@@ -302,9 +302,16 @@ class RunFolder:
             raise UsageError(f"{self.path} has no member {rank}: it has {have}")
         return path
 
-    def load_member(self, rank: int) -> tuple["Controller", dict[str, Any]]:
-        config = self.config
-        return _load_controller(self.member_file(rank), lambda description: config)
+    def load_member(self, rank: int) -> tuple[TrainConfig, "Controller", dict[str, Any]]:
+        """The configuration of a member's group, its controller and its description."""
+        config, path = self.config, self.member_file(rank)
+        controller, description = _load_controller(path, lambda found: _group_of(config, path, found))
+        return _group_of(config, path, description), controller, description
+
+    def member_config(self, rank: int) -> TrainConfig:
+        """The configuration of a member's group."""
+        path = self.member_file(rank)
+        return _group_of(self.config, path, read_description(path))
 
     # ---- files
 
@@ -316,6 +323,13 @@ class RunFolder:
             return read_json(self.path / name, MOST_BYTES)
         except UsageError as error:  # the file is damaged, not the user's request
             raise NramError(str(error)) from None
+
+
+def _group_of(config: TrainConfig, path: Path, description: dict[str, Any]) -> TrainConfig:
+    groups, index = config.group_configs, description.get("group", 0)
+    if type(index) is not int or not 0 <= index < len(groups):
+        raise NramError(f"{path} cannot be used: it names group {shown(index)}, and its run has {len(groups)}")
+    return groups[index]
 
 
 def load_weights(path: Path, trust: bool = False) -> tuple[TrainConfig, "Controller", dict[str, Any]]:

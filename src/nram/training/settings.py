@@ -1,12 +1,13 @@
 """From words to a configuration: the one place that does it.
 
-A run's configuration is its task's recipe (`nram/recipes/TASK.toml`), then `--config FILE`, then every
-`--set key=value`; each overrides the one before. All problems are reported at once.
+A run's configuration is the one recipe (`nram/training/recipe.toml`) or `--config FILE`, then every `--set key=value`. The
+recipe contains nothing about the task: its sizes and step limits are fitted to what the task says about itself. All
+problems are reported at once.
 """
 
-import copy
 import dataclasses
 import difflib
+import random
 import typing
 import warnings
 from importlib import resources
@@ -18,11 +19,13 @@ from nram.extensions import get_module, get_task, lasting_name, require_trusted
 from nram.extensions.modules import split_names
 from nram.files import parse_json, parse_toml, read_json, read_toml
 from nram.records import checked, listed
-from nram.training.config import StageConfig, TrainConfig, problems_of
+from nram.tasks.base import Task
+from nram.training.config import DEFAULT_STAGES, GroupConfig, StageConfig, TrainConfig, problems_of
 from nram.training.old_settings import REMOVED, RENAMED, converted
 from nram.training.ranges import Range
 
 MOST_BYTES = 1 << 20  # of a file with settings
+_OF_GROUPS = tuple(field.name for field in dataclasses.fields(GroupConfig))  # what every group has for itself
 
 
 def load_config(
@@ -33,15 +36,14 @@ def load_config(
     seed: int | None = None,
     trust: bool = False,
 ) -> TrainConfig:
-    """The task's recipe, then a file, then `key=value` overrides, checked.
+    """The recipe, or a file in its place, then `key=value` overrides, checked.
 
     The user names the task and the overrides, so their Python files are executed. Those that only the file with the
     settings names are executed with `trust` alone.
     """
-    data: dict[str, Any] = read_recipe(get_task(task).name)
+    known = get_task(task)
     task = lasting_name(task)
-    if file is not None:
-        data = _merged(data, converted(_read_file(file)))
+    data: dict[str, Any] = converted(_read_file(file)) if file is not None else recipe()
     if data.setdefault("task", task) != task:
         raise UsageError(f"the configuration is for the task {shown(data['task'])}, not {task!r}")
     problems: list[str] = []
@@ -53,7 +55,8 @@ def load_config(
             problems.append(str(error))
     if seed is not None:
         data["seed"] = seed
-    modules = _resolve_modules(data)
+    _fit_to_task(data, known)
+    modules = [name for table in _tables(data) for name in _resolve_modules(table)]
     try:
         for module in modules if "machine.modules" in named else ():
             get_module(module)
@@ -62,9 +65,41 @@ def load_config(
     return _checked(data, problems, str(file), trust)
 
 
-def read_recipe(task: str) -> dict[str, Any]:
-    recipe = resources.files("nram") / "recipes" / f"{task}.toml"
-    return parse_toml(recipe.read_text()) if recipe.is_file() else {}
+def recipe() -> dict[str, Any]:
+    """The settings of every run that has no file with settings."""
+    return parse_toml((resources.files("nram.training") / "recipe.toml").read_text())
+
+
+def _tables(data: dict[str, Any]) -> list[dict[str, Any]]:
+    """The tables that hold the settings of a group: the groups, or the whole configuration where there are none."""
+    groups = data.get("groups")
+    if not isinstance(groups, list) or not groups:
+        return [data]
+    return [group for group in groups if isinstance(group, dict)]
+
+
+def _fit_to_task(data: dict[str, Any], task: Task) -> None:
+    """Fill in what depends on the task and on the seed.
+
+    A stage without `max_complexity` has the task's `trained_up_to`. A stage of a group has at most that, and a group
+    may draw its structure: `registers = "4|6"`.
+    """
+    for index, table in enumerate(_tables(data)):
+        stages, machine = table.get("stages"), table.get("machine")
+        for stage in stages if isinstance(stages, list) else ():
+            if isinstance(stage, dict):
+                size = stage.setdefault("max_complexity", task.trained_up_to)
+                if table is not data and type(size) is int:
+                    stage["max_complexity"] = max(task.min_complexity, min(size, task.trained_up_to))
+        for name, value in machine.items() if isinstance(machine, dict) else ():
+            if name in ("registers", "repeats", "hidden") and isinstance(value, str):
+                machine[name] = _drawn(value, f"structure {data.get('seed', 0)} {index} {name}")
+
+
+def _drawn(choices: str, seed: str) -> Any:
+    """One of some numbers, as in 4|5|6; the text itself if it is something else."""
+    words = choices.split("|")
+    return int(random.Random(seed).choice(words)) if all(map(str.isdecimal, words)) else choices
 
 
 def config_to_dict(config: Any) -> Any:
@@ -100,7 +135,8 @@ def _checked(data: Any, problems: list[str], where: str, trust: bool) -> TrainCo
     config = checked(TrainConfig, data, "", problems.append)
     if not problems:
         try:
-            require_trusted(config.task, config.machine.modules, trust)
+            modules = [name for group in config.group_configs for name in group.machine.modules]
+            require_trusted(config.task, modules, trust)
         except UntrustedFile as error:
             raise UntrustedFile(error.files, where) from None
         require_usable(config)
@@ -126,16 +162,8 @@ def _read_file(file: Path) -> dict[str, Any]:
     return data
 
 
-def _merged(base: dict[str, Any], top: dict[str, Any]) -> dict[str, Any]:
-    merged = dict(base)
-    for key, value in top.items():
-        both = isinstance(value, dict) and isinstance(merged.get(key), dict)
-        merged[key] = _merged(merged[key], value) if both else value
-    return merged
-
-
 def setting_names(kind: type = TrainConfig) -> list[str]:
-    """Every setting's dotted name, except those inside a stage (stages.0.steps)."""
+    """Every setting's dotted name, except those inside a stage (stages.0.steps) or a group (groups.0.batch)."""
     names = []
     for name, hint in typing.get_type_hints(kind).items():
         nested = dataclasses.is_dataclass(hint) and hint is not Range
@@ -198,25 +226,41 @@ def _apply_override(data: dict[str, Any], override: str) -> str:
     key, equals, text = override.partition("=")
     if not equals:
         raise UsageError(f"--set takes key=value, not {shown(override)}")
-    name = _full_name(key.strip())
+    key = key.strip()
+    group, _, inner = key.removeprefix("groups.").partition(".") if key.startswith("groups.") else ("", "", "")
+    name = _full_name(inner if group.isdecimal() else key)
     try:
         value: Any = parse_json(text)
     except ValueError:
         value = text.strip()
-    first, *rest = name.split(".")
-    if first != "stages" or not rest:
-        _set(data, [first, *rest], value)
+    parts = name.split(".")
+    tables = _tables(data) if parts[0] in _OF_GROUPS or group.isdecimal() else [data]
+    if group.isdecimal():
+        if "groups" not in data or int(group) >= len(tables) or parts[0] not in _OF_GROUPS:
+            has = f"its groups are numbered from 0 to {len(tables) - 1}" if "groups" in data else "it has no groups"
+            raise UsageError(f"there is no setting {shown(key)}: {has}")
+        tables = [tables[int(group)]]
+    if parts[0] != "stages" or len(parts) == 1:
+        for table in tables:
+            _set(table, parts, value)
         return name
-    stages = data.setdefault("stages", [config_to_dict(stage) for stage in TrainConfig("copy").stages])
-    if not isinstance(stages, list) or not all(isinstance(stage, dict) for stage in stages):
+    stages = [_stages(table) for table in tables]
+    if None in stages:
         return name  # the file has something else in this place: it is named with the other problems
-    chosen = range(len(stages)) if rest[0] == "*" else [int(rest[0])]
-    for index in chosen:
-        if index >= len(stages):
-            raise UsageError(f"there is no {shown(name)[1:-1]}: the stages are numbered from 0 to {len(stages) - 1}")
-        stages[index] = copy.deepcopy(stages[index])
-        _set(stages[index], rest[1:], value)
+    most = max(len(found or ()) for found in stages)
+    if parts[1] != "*" and int(parts[1]) >= most:
+        raise UsageError(f"there is no {shown(name)[1:-1]}: the stages are numbered from 0 to {most - 1}")
+    for found in stages:
+        for index, stage in enumerate(found or ()):
+            if parts[1] in ("*", str(index)):
+                _set(stage, parts[2:], value)
     return name
+
+
+def _stages(table: dict[str, Any]) -> list[dict[str, Any]] | None:
+    """The stages of a group, the default ones if it names none; None if they are not tables."""
+    stages = table.setdefault("stages", [config_to_dict(stage) for stage in DEFAULT_STAGES])
+    return stages if isinstance(stages, list) and all(isinstance(stage, dict) for stage in stages) else None
 
 
 def _set(table: dict[str, Any], parts: list[str], value: Any) -> None:

@@ -1,13 +1,12 @@
-"""The training loop of a run: stages of a population, checks, checkpoints and the result.
+"""A training run: groups that take turns, checkpoints, reports and the result.
 
-It knows nothing about the machine, and none of its decisions depends on the clock: a run that is stopped and resumed
-at any checkpoint ends in the same bits as an uninterrupted one.
+None of its decisions depends on the clock: a run that is stopped and resumed at any checkpoint ends in the same bits as
+an uninterrupted one.
 """
 
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,44 +19,29 @@ from nram.records import Span, Tolerant, read_record
 from nram.runtime import Device, device_name, peak_memory
 from nram.training.callbacks import Interrupted, Report, TrainingCallbacks
 from nram.training.checkpoint import load_arrays, save_arrays
-from nram.training.config import EXAMINED, MOST_COMPLEXITY, Share, StageConfig, Steps, TrainConfig
-from nram.training.culling import Fit, compile_fit, cull
+from nram.training.config import MOST_COMPLEXITY, TrainConfig
 from nram.training.diagnosis import PATIENCE, failures_text, has_left_first_level, stuck_notice
-from nram.training.evaluation import FAR, Examination, Score, examine, goes_far
-from nram.training.kernels import kernel_of
+from nram.training.group import Group, GroupState, Hooks, example_steps
 from nram.training.member import StepReport
-from nram.training.pools import Pools
-from nram.training.population import (
-    Population,
-    abstract_population,
-    compile_training,
-    init_population,
-    member_at,
-    stage_keys,
-)
+from nram.training.population import Population, abstract_population, member_at
 from nram.training.run_folder import RunFolder, described_config
-from nram.training.selection import clone_best, compile_validation, ranking
+from nram.training.schedule import join, next_group
+from nram.training.selection import compile_validation, ranking
 from nram.training.settings import config_to_dict
 
 CHECKPOINT_SECONDS = 20
 SOLVED_ERROR = 0.02  # a member with a smaller moving error at the stage's last level counts as solved, soft
-EXAMINATION = 300  # instances of each examination
 BEST = 8  # members kept at the end
 
 
 @dataclass
 class _State:
-    """What a checkpoint holds besides the population."""
+    """What a checkpoint holds besides the populations."""
 
-    stage: Steps = 0
-    step: Steps = 0
-    done: bool = False  # the last stage is over
+    groups: list[GroupState] = field(default_factory=list)
+    current: Annotated[int, Span(-1, 15)] = -1  # the group whose round has begun; -1: none
     seconds: Annotated[float, Span(0, 1e12)] = 0.0
     rows: Annotated[int, Span(0, 10**9)] = 0  # of metrics.jsonl
-    solved_hard: Share | None = None  # share of members solved at the last check
-    best_hard: Share | None = None
-    best_halted: Share | None = None
-    perfect: Steps = 0
     on_first_level: Annotated[float, Span(0, 1e12)] = 0.0  # seconds of training with every member on the first level
 
 
@@ -77,8 +61,7 @@ def train(
 ) -> dict[str, Any]:
     """Train to the end, from the checkpoint if there is one. Returns the result."""
     trainer = _Trainer(run, config, devices, callbacks or TrainingCallbacks(), stopping)
-    while not trainer.state.done:
-        trainer.run_stage()
+    trainer.run_groups()
     return trainer.finish()
 
 
@@ -93,114 +76,71 @@ class _Trainer:
     ):
         self.run, self.config, self.devices = run, config, devices
         self.callbacks, self.stopping = callbacks, stopping
+        populations: dict[int, Population] = {}
         if run.checkpoint.is_file():
-            self.state, self.population = _load_checkpoint(run, config)
+            self.state, populations = _load_checkpoint(run, config)
         else:
-            self.state = _State()
-            # Arrays of NumPy are split over devices without a compiled function for each shape.
-            self.population = jax.tree.map(np.asarray, init_population(config, config.stages[0].population))
+            self.state = _State([GroupState() for _ in config.group_configs])
+        self.groups = [
+            Group(one, devices, self._hooks(index), bool(config.groups), state, populations.get(index))
+            for index, (one, state) in enumerate(zip(config.group_configs, self.state.groups, strict=True))
+        ]
         run.cut_metrics(self.state.rows)
         self._keep()
-        self.validate: Callable[[Population], Score] | None = None  # of the stage that was run last
-        self.examinations: dict[int, Examination] = {}  # by member index, of the population as it is now
         self.saved_at = self.ticked_at = time.monotonic()
 
-    def run_stage(self) -> None:
-        """Train the current stage to its end, and make the population of the next one."""
-        config, state = self.config, self.state
-        stage = config.stages[state.stage]
-        last = state.stage == len(config.stages) - 1
-        self._stop_if_asked()
-        self.callbacks.activity(f"compiling for n <= {stage.max_complexity}")
-        kernel = kernel_of(config, stage, self.devices)
-        if kernel.reason:
-            self._note(f"by the plain path ({kernel.reason})")
-        advance = compile_training(config, stage, self.devices, kernel)
-        fit = compile_fit(config, stage, self.devices, kernel) if stage.cull.share or stage.straight_through else None
-        validate = self.validate = compile_validation(config, stage, self.devices)
+    def _hooks(self, index: int) -> Hooks:
+        return Hooks(
+            activity=lambda text: self.callbacks.activity(self._named(index, text)),
+            note=lambda text: self._note(index, text),
+            report=lambda report, steps, took, ends: self._report(index, report, steps, took, ends),
+            keep=self._keep,
+            stop_if_asked=self._stop_if_asked,
+        )
 
-        def score_members() -> tuple[Fit | None, Score]:
-            found = fit(self.population, state.stage, state.step) if fit else None
+    def run_groups(self) -> None:
+        """Let the groups take turns until one has solved the task or all are done."""
+        state = self.state
+        while True:
+            if state.current < 0:
+                chosen = next_group(self.config, state.groups)
+                if chosen is None:
+                    return
+                state.current = chosen
+            group = self.groups[state.current]
+            if group.population is None:
+                self._begin(state.current)
+            stage = group.state.stage
             self._stop_if_asked()
-            # A straight-through stage is scored under its own step limits; those of the task are for later stages.
-            score = found.score if stage.straight_through and found else validate(self.population)
-            self._stop_if_asked()
-            return found, score
-
-        keys = stage_keys(config, state.stage)
-        pools = Pools(config, stage, state.stage)
-        # No step: only compiles.
-        jax.block_until_ready(advance(self.population, keys, state.step, 0, pools.at(state.step)))
-        self._stop_if_asked()
-        score = None
-        while state.step < stage.steps:
-            to_check = config.check_every - state.step % config.check_every
-            steps = min(pools.steps_from(state.step), to_check, stage.steps - state.step)
-            began = time.monotonic()
-            pool = pools.at(state.step)
-            self.population, report = jax.block_until_ready(advance(self.population, keys, state.step, steps, pool))
-            self.examinations = {}
-            state.step += steps
-            took = time.monotonic() - began
-            enough, found = False, None
-            if steps == to_check or state.step == stage.steps:
-                found, score = score_members()
-                enough = self._enough_solved(stage, score, last)
-            self._tick()
-            self._report(report, steps, took, enough)
-            if enough:
-                break
-            if stage.cull.share and found and score and steps == to_check and state.step < stage.steps:
-                self.population = cull(config, state.stage, state.step, self.population, found, score)
-                self.examinations = {}
+            group.round()
+            state.current = -1
             self._keep()
-            self._stop_if_asked()
-            if time.monotonic() - self.saved_at >= CHECKPOINT_SECONDS:
+            if group.state.stage != stage or group.state.done:
                 self._save()
-        if score is None:  # resumed at the very end of the stage
-            _, score = score_members()
-        if last:
-            state.done = True
-        else:
-            self._enter_next_stage(score)
+
+    def _begin(self, index: int) -> None:
+        join(self.state.groups, index)
+        self.groups[index].members()
         self._keep()
-        self._save()
-
-    def _enter_next_stage(self, score: Score) -> None:
-        """Make the population of the next stage from the best members."""
-        state, former = self.state, self.config.stages[self.state.stage]
-        state.stage, state.step = state.stage + 1, 0
-        state.solved_hard = state.best_hard = state.best_halted = None
-        self.population = clone_best(self.config, state.stage, self.population, score)
-        kept = min(self.config.stages[state.stage].kept, former.population)
-        self._note(f"the best {kept} of {former.population} members go on")
-
-    def _enough_solved(self, stage: StageConfig, score: Score, last: bool) -> bool:
-        """Whether a check found as many solved members as end the stage early. The last stage wants perfect ones."""
-        order = ranking(self.population, score)
-        self.state.solved_hard = float(np.mean(score.exact == 1.0))
-        self.state.best_hard = float(score.exact[order[0]])
-        self.state.best_halted = None if stage.straight_through else float(score.halted[order[0]])
-        solved = [member for member in order if score.exact[member] == 1.0]
-        if last:
-            solved = self._perfect(solved)
-            self.state.perfect = len(solved)
-        return 0 < stage.stop_at <= len(solved)
+        if index:
+            self._note(index, "joins")
 
     def finish(self) -> dict[str, Any]:
-        """Examine the best members of the last stage, save them and write the result."""
-        config, stage = self.config, self.config.stages[-1]
-        score = (self.validate or compile_validation(config, stage, self.devices))(self.population)
+        """Examine the best members of the best group, save them and write the result."""
+        index = best_group(self.state.groups)
+        group = self.groups[index]
+        config, population, score = group.config, group.members(), group.validated()
         self._stop_if_asked()
-        order = ranking(self.population, score)[:BEST]
-        perfect = self._perfect([member for member in order if score.exact[member] == 1.0])
+        order = ranking(population, score)[:BEST]
+        perfect = group.perfect([member for member in order if score.exact[member] == 1.0])
         order = sorted(order, key=lambda member: member not in perfect)  # stable
         for rank, member in enumerate(order):
-            one = member_at(self.population, member)
+            one = member_at(population, member)
             description = {
                 "task": config.task_name,
                 "config": config_to_dict(config),
-                "hyper": {name: float(value) for name, value in one.hyper._asdict().items()},
+                "hyper": _hyper(one),
+                "group": index,
                 "place": int(member),  # its index in the population
                 "steps": int(one.members.step),
                 "level": int(one.members.progress.level),
@@ -213,38 +153,19 @@ class _Trainer:
         self._tick()
         result = {
             "task": config.task_name,
-            "seed": config.seed,
+            "seed": self.config.seed,
             "perfect_members": len(perfect),
-            "examined_members": len(self.examinations),
-            "failed_examinations": self._failures(),
+            "examined_members": len(group.examinations),
+            "failed_examinations": group.failures(),
             "kept_members": len(order),
             "best_validation_exact_hard": float(np.max(score.exact)),
-            "stages": self.state.stage + 1,
+            "group": index,
+            "stages": group.state.stage + 1,
             "seconds": round(self.state.seconds, 1),
             "device": device_name(self.devices),
         }
         self.run.write_result(result)
         return result
-
-    def _perfect(self, members: list[int]) -> list[int]:
-        """Of the first few members those that are perfect under every limit, at the trained size and far beyond."""
-        first = members[:EXAMINED]
-        fresh = [member for member in first if member not in self.examinations]
-        if fresh:
-            what = "member" if len(fresh) == 1 else f"{len(fresh)} members"
-            beyond = f", also at n = {FAR}" if goes_far(self.config) else ""
-            self.callbacks.activity(f"examining the best {what}{beyond}")
-        for member in fresh:
-            controller = member_at(self.population.members.controller, member)
-            self.examinations[member] = examine(
-                self.config, controller, self.config.seed, EXAMINATION, self._stop_if_asked
-            )
-        return [member for member in first if self.examinations[member].passed]
-
-    def _failures(self) -> list[dict[str, Any]]:
-        """How many of the examined members failed in which part, under which limit."""
-        found = Counter((one.failed, one.limit) for one in self.examinations.values() if not one.passed)
-        return [{"part": part, "limit": limit, "members": count} for (part, limit), count in found.items()]
 
     def _tick(self) -> None:
         """Count the time since the last tick, compiling and saving included."""
@@ -252,22 +173,24 @@ class _Trainer:
         self.state.seconds += now - self.ticked_at
         self.ticked_at = now
 
-    def _report(self, report: StepReport, steps: int, took: float, enough: bool) -> None:
-        config, state = self.config, self.state
-        stage = config.stages[state.stage]
-        progress = jax.tree.map(np.asarray, self.population.members.progress)
+    def _report(self, index: int, report: StepReport, steps: int, took: float, ends: bool) -> None:
+        self._tick()
+        group, state = self.groups[index], self.state
+        config, stage, reached = group.config, group.stage, group.state
+        progress = jax.tree.map(np.asarray, group.members().members.progress)
         levels, counts = np.unique(progress.level, return_counts=True)
         solved = (progress.level >= stage.max_complexity) & (progress.error < SOLVED_ERROR)
         error, loss = np.asarray(report.error), np.asarray(report.loss)
         loss = loss[np.isfinite(loss)]
-        rate = steps * _example_steps(config, stage) / took
-        left = (stage.steps - state.step) * _example_steps(config, stage)
-        left += sum(later.steps * _example_steps(config, later) for later in config.stages[state.stage + 1 :])
+        rate = steps * example_steps(config, stage) / took
+        left = (stage.steps - reached.step) * example_steps(config, stage)
+        left += sum(later.steps * example_steps(config, later) for later in config.stages[reached.stage + 1 :])
         line = Report(
-            stage=state.stage,
-            step=state.step,
+            group=index,
+            stage=reached.stage,
+            step=reached.step,
             stage_steps=stage.steps,
-            stage_ends=enough or state.step == stage.steps,
+            stage_ends=ends or reached.step == stage.steps,
             max_complexity=stage.max_complexity,
             population=stage.population,
             levels={int(level): int(count) for level, count in zip(levels, counts, strict=True)},
@@ -276,18 +199,18 @@ class _Trainer:
             median_error=float(np.median(error)),
             best_exact=float(np.asarray(report.exact).max()),
             solved_soft=float(np.mean(solved)),
-            solved_hard=state.solved_hard,
-            best_hard=state.best_hard,
-            best_halted=state.best_halted,
-            perfect=state.perfect,
-            examined=len(self.examinations),
-            failed=failures_text(self._failures()),
-            skipped=int(np.asarray(self.population.members.skipped).sum()),
+            solved_hard=reached.solved_hard,
+            best_hard=reached.best_hard,
+            best_halted=reached.best_halted,
+            perfect=reached.perfect,
+            examined=len(group.examinations),
+            failed=failures_text(group.failures()),
+            skipped=int(np.asarray(group.members().members.skipped).sum()),
             seconds=round(state.seconds, 2),
             example_steps_per_s=round(rate, 1),
             seconds_left=round(left / rate, 1),
             peak_memory=peak_memory(),
-            notice=self._notice(int(levels[-1]), took),
+            notice=self._notice(group, int(levels[-1]), took),
         )
         self.run.append_metrics(asdict(line))
         state.rows += 1
@@ -295,16 +218,19 @@ class _Trainer:
         if line.notice is not None:
             self.callbacks.note(line.notice)
 
-    def _notice(self, highest: int, took: float) -> str | None:
+    def _notice(self, group: Group, highest: int, took: float) -> str | None:
         """The words of a run that does not get started: once, after a minute of training on the first level."""
         before = self.state.on_first_level
-        if has_left_first_level(self.config, self.config.stages[self.state.stage].max_complexity, highest):
+        if has_left_first_level(group.config, group.stage.max_complexity, highest):
             return None
         self.state.on_first_level += took
         return stuck_notice(self.run, self.config) if before < PATIENCE <= self.state.on_first_level else None
 
-    def _note(self, text: str) -> None:
-        self.callbacks.note(f"stage {self.state.stage}: {text}")
+    def _named(self, index: int, text: str) -> str:
+        return f"{self.config.groups[index].name}: {text}" if self.config.groups else text
+
+    def _note(self, index: int, text: str) -> None:
+        self.callbacks.note(self._named(index, f"stage {self.groups[index].state.stage}: {text}"))
 
     def _keep(self) -> None:
         """Remember the present state: from here the run can go on to the same bits.
@@ -312,7 +238,10 @@ class _Trainer:
         Between the steps before a check and the end of that check it cannot, because a resumed run would skip the
         check. A run that is stopped there goes back to before these steps.
         """
-        self.kept = self.population, replace(self.state)
+        state = replace(self.state, groups=[replace(group.state) for group in self.groups])
+        self.kept = [group.population for group in self.groups], state
+        if time.monotonic() - getattr(self, "saved_at", time.monotonic()) >= CHECKPOINT_SECONDS:
+            self._save()
 
     def _stop_if_asked(self) -> None:
         if self.stopping():
@@ -321,26 +250,38 @@ class _Trainer:
             state.seconds = self.state.seconds
             self._save()
             onwards = self.run.resume_command(self.config)
-            raise Interrupted(f"stopped at step {state.step} of stage {state.stage}; go on with: {onwards}")
+            group = state.groups[max(0, state.current)]
+            raise Interrupted(f"stopped at step {group.step} of stage {group.stage}; go on with: {onwards}")
 
     def _save(self) -> None:
-        population, state = self.kept
+        populations, state = self.kept
+        trees = {str(index): one for index, one in enumerate(populations) if one is not None}
+        arrays = trees if self.config.groups else populations[0]
         description = {"state": asdict(state), "config": config_to_dict(self.config)}
-        save_arrays(self.run.checkpoint, jax.tree.map(np.asarray, population), description)
+        save_arrays(self.run.checkpoint, jax.tree.map(np.asarray, arrays), description)
         self.saved_at = time.monotonic()
 
 
-def _example_steps(config: TrainConfig, stage: StageConfig) -> int:
-    """Example-steps of one training step of a stage."""
-    return stage.population * config.batch * config.loop_steps(stage)
+def _hyper(member: Population) -> dict[str, float]:
+    return {name: float(value) for name, value in member.hyper._asdict().items()}
 
 
-def _load_checkpoint(run: RunFolder, config: TrainConfig) -> tuple[_State, Population]:
-    """The state and the population of a run's checkpoint."""
+def best_group(states: list[GroupState]) -> int:
+    """The group that came furthest; the first of equals."""
+
+    def merit(index: int) -> tuple[float, ...]:
+        state = states[index]
+        return (state.perfect, state.stage, state.best_hard or 0.0, state.rounds > 0, -index)
+
+    return max(range(len(states)), key=merit)
+
+
+def _load_checkpoint(run: RunFolder, config: TrainConfig) -> tuple[_State, dict[int, Population]]:
+    """The state of a run's checkpoint, and the populations of the groups that have begun."""
     path = run.checkpoint
     state = _State()
 
-    def like(description: dict[str, Any]) -> Population:
+    def like(description: dict[str, Any]) -> Any:
         nonlocal state
         try:
             # What could not be set when it was written has its default.
@@ -353,33 +294,70 @@ def _load_checkpoint(run: RunFolder, config: TrainConfig) -> tuple[_State, Popul
                 "restore run.json from a copy, or start a new run"
             )
         state = _described_state(path, description)
-        if state.stage >= len(config.stages) or state.step > config.stages[state.stage].steps:
-            raise NramError(f"{path} cannot be used: it is at step {state.step} of stage {state.stage}, beyond the end")
-        return abstract_population(config, config.stages[state.stage].population)
+        _check_state(path, config, state)
+        shapes = {
+            str(index): abstract_population(one, one.stages[reached.stage].population)
+            for index, (one, reached) in enumerate(zip(config.group_configs, state.groups, strict=True))
+            if reached.begun
+        }
+        return shapes if config.groups else shapes["0"]
 
-    population, _ = load_arrays(path, like)
+    def absent() -> dict[str, np.ndarray]:
+        """Up to 0.2 every member had the step limits of the configuration."""
+        if config.groups:
+            return {}
+        limit, count = config.first_limit, config.stages[state.groups[0].stage].population
+        numbers = {"steps_per_item": limit.per_item, "steps_constant": limit.constant}
+        return {f"hyper.{name}": np.full(count, number, np.float32) for name, number in numbers.items()}
+
+    arrays, _ = load_arrays(path, like, absent)
+    populations = {int(index): one for index, one in arrays.items()} if config.groups else {0: arrays}
+    for population in populations.values():
+        _check_population(path, population)
+    return state, populations
+
+
+def _check_state(path: Path, config: TrainConfig, state: _State) -> None:
+    if len(state.groups) != len(config.group_configs) or state.current >= len(state.groups):
+        raise NramError(f"{path} cannot be used: its groups are not those of the configuration")
+    for one, reached in zip(config.group_configs, state.groups, strict=True):
+        if reached.stage >= len(one.stages) or reached.step > one.stages[reached.stage].steps:
+            where = f"step {reached.step} of stage {reached.stage}"
+            raise NramError(f"{path} cannot be used: it is at {where}, beyond the end")
+
+
+def _check_population(path: Path, population: Population) -> None:
     members = population.members
     counts = (members.step, members.skipped, members.progress.raised, members.island.stalled)
     # A hostile level would become the complexity of examples that do not fit their memory.
     least, most = np.min(members.progress.level), np.max(members.progress.level)
     if min(map(np.min, counts)) < 0 or least < 1 or most > MOST_COMPLEXITY:
         raise NramError(f"{path} cannot be used: it holds a negative count, or a level outside 1..{MOST_COMPLEXITY}")
-    return state, population
 
 
 def _described_state(path: Path, description: dict[str, Any]) -> _State:
     state = description.get("state")
-    if isinstance(state, dict) and "hard" in state:  # until version 0.1 `solved_hard` was called `hard`
-        state = {"solved_hard": state["hard"], **{name: value for name, value in state.items() if name != "hard"}}
+    if isinstance(state, dict) and "groups" not in state:  # until version 0.2 a run was a single group
+        names = {one.name for one in fields(GroupState)}
+        group = {"begun": True, "solved_hard": state.get("hard")} | {k: v for k, v in state.items() if k in names}
+        rest = {name: value for name, value in state.items() if name not in names | {"hard"}}
+        state = {**rest, "groups": [group], "current": 0}
     return read_record(_Description, {"state": state}, str(path)).state
 
 
-def best_members(run: RunFolder, config: TrainConfig, devices: list[Device], count: int) -> Iterator[Controller]:
-    """The best members of a run: those that it kept, or, if it was stopped, those of its checkpoint."""
+def best_members(
+    run: RunFolder, config: TrainConfig, devices: list[Device], count: int
+) -> Iterator[tuple[TrainConfig, Controller, dict[str, Any]]]:
+    """The best members of a run, as `RunFolder.load_member` gives them: those that it kept, or, if it was stopped,
+    those of its checkpoint."""
     if run.result is not None:
-        yield from (run.load_member(rank)[0] for rank in run.members()[:count])
+        for rank in run.members()[:count]:
+            yield run.load_member(rank)
     elif run.checkpoint.is_file():
-        state, population = _load_checkpoint(run, config)
-        score = compile_validation(config, config.stages[state.stage], devices)(population)
+        state, populations = _load_checkpoint(run, config)
+        index = best_group(state.groups)
+        one, population = config.group_configs[index], populations[index]
+        score = compile_validation(one, one.stages[state.groups[index].stage], devices)(population)
         for member in ranking(population, score)[:count]:
-            yield member_at(population.members.controller, int(member))
+            chosen = member_at(population, int(member))
+            yield one, chosen.members.controller, {"hyper": _hyper(chosen)}

@@ -46,10 +46,11 @@ def extract_run(
     folder: RunFolder, member: int = 0, form: Form = "task", on_note: Callable[[str], None] = lambda text: None
 ) -> Extraction:
     """Extract a member's program and write its card."""
-    controller, _ = folder.load_member(member)
-    wiring, task = wiring_of(folder.config.machine), known_task(folder.config.task)
+    config, controller, description = folder.load_member(member)
+    wiring, task = wiring_of(config.machine), known_task(config.task)
     found = extract_controller(controller, wiring, task, form, on_note)
-    made = _card(folder, member, form, found.raw_size, found.note)
+    details = [("member", str(member)), *training_details(config, description)]
+    made = _card(folder, details, form, found.raw_size, found.note)
     return replace(found, program=replace(found.program, made=made))
 
 
@@ -95,11 +96,14 @@ def _raw_program(
     )
 
 
-def training_details(config: TrainConfig) -> list[Entry]:
-    """For the card of a trained program: which network, and what it was trained on."""
-    machine = config.machine
+def training_details(config: TrainConfig, description: dict[str, Any]) -> list[Entry]:
+    """For the card of a trained program: which network, and what it was trained on. The description is that of the
+    member; up to 0.2 it had no step limit of its own."""
+    machine, hyper = config.machine, description.get("hyper", {})
     slack = max(stage.step_slack for stage in config.stages)
-    limit = StepLimit(config.step_limit(1) - config.step_limit(0), config.step_limit(0))
+    first = config.first_limit
+    numbers = (hyper.get("steps_per_item", first.per_item), hyper.get("steps_constant", first.constant))
+    limit = StepLimit(*map(int, numbers))
     return [
         (
             "network",
@@ -110,14 +114,16 @@ def training_details(config: TrainConfig) -> list[Entry]:
     ]
 
 
-def _card(folder: RunFolder, member: int, form: Form, raw_size: Size, note: str | None) -> tuple[Entry, ...]:
+def _card(
+    folder: RunFolder, details: list[Entry], form: Form, raw_size: Size, note: str | None
+) -> tuple[Entry, ...]:
     config, record = folder.config, folder.record
     simplified = {
         "task": f"from {raw_size}, for the inputs of {config.task_name}",
         "every-input": f"from {raw_size}, with the same meaning on every memory",
         "raw": "not at all",
     }
-    details = [("member", str(member)), *training_details(config), ("simplified", simplified[form])]
+    details = [*details, ("simplified", simplified[form])]
     return card(
         record.arguments,
         config.seed,

@@ -1,0 +1,233 @@
+"""One group of a run: a population of one structure, from its first stage to its last.
+
+A group advances in *rounds*. A round ends with a check: every member runs as a discrete machine on the validation set,
+the worst are culled, and the stage may end. The trainer decides which group has the next round.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Annotated, Any, NamedTuple
+
+import jax
+import numpy as np
+
+from nram.records import Span
+from nram.runtime import Device
+from nram.training.config import EXAMINED, Share, StageConfig, Steps, TrainConfig
+from nram.training.culling import Fit, compile_fit, cull
+from nram.training.evaluation import FAR, Examination, Score, examine, goes_far
+from nram.training.kernels import kernel_of
+from nram.training.member import StepReport
+from nram.training.pools import Pools
+from nram.training.population import Population, compile_training, init_population, member_at, stage_keys
+from nram.training.selection import clone_best, compile_validation, ranking
+
+EXAMINATION = 300  # instances of each examination
+
+
+@dataclass
+class GroupState:
+    """What a checkpoint holds of a group, besides its population."""
+
+    begun: bool = False
+    stage: Steps = 0
+    step: Steps = 0  # of the stage
+    done: bool = False  # it trains no more
+    attempt: Steps = 0  # how often it has gone back to the first stage
+    first_steps: Steps = 0  # steps of the first stage before the later stages of the last attempt
+    rounds: Steps = 0
+    turn: Annotated[float, Span(0, 1e18)] = 0.0  # grows with its work; the group with the least is next
+    solved_hard: Share | None = None  # share of members solved at the last check
+    best_hard: Share | None = None
+    best_halted: Share | None = None
+    perfect: Steps = 0
+
+
+class Hooks(NamedTuple):
+    """What a group calls while it trains."""
+
+    activity: Callable[[str], None]
+    note: Callable[[str], None]
+    report: Callable[[StepReport, int, float, bool], None]
+    """(metrics, steps, seconds, whether the stage ends)"""
+    keep: Callable[[], None]
+    """The present state is one from which the run can go on to the same bits."""
+    stop_if_asked: Callable[[], None]
+
+
+class _Compiled(NamedTuple):
+    """The functions of one stage."""
+
+    advance: Callable[..., tuple[Population, StepReport]]
+    pools: Pools
+    fit: Callable[[Population, int, int], Fit] | None
+    validate: Callable[[Population], Score]
+
+
+@dataclass
+class Group:
+    config: TrainConfig
+    devices: list[Device]
+    hooks: Hooks
+    again: bool  # whether it goes back to the first stage when the last one fails
+    state: GroupState = field(default_factory=GroupState)
+    population: Population | None = None  # None: it has not started
+    examinations: dict[int, Examination] = field(default_factory=dict)  # by index, of the population as it is now
+    compiled: dict[int, _Compiled] = field(default_factory=dict)  # by stage
+
+    @property
+    def stage(self) -> StageConfig:
+        return self.config.stages[self.state.stage]
+
+    @property
+    def is_last_stage(self) -> bool:
+        return self.state.stage == len(self.config.stages) - 1
+
+    def members(self) -> Population:
+        """The population, drawn if there is none yet."""
+        if self.population is None:
+            self.state.begun = True
+            again = (0, 0, self.state.attempt) if self.state.attempt else ()
+            fresh = init_population(self.config, self.config.stages[0].population, again)
+            # Arrays of NumPy are split over devices without a compiled function for each shape.
+            self.population = jax.tree.map(np.asarray, fresh)
+        return self.population
+
+    def round(self) -> None:
+        """Train to the next check, and do what follows from it."""
+        config, state, stage, hooks = self.config, self.state, self.stage, self.hooks
+        population, compiled = self.members(), self._compile()
+        pools = compiled.pools
+        keys = stage_keys(config, state.stage, state.attempt)
+        score = None
+        while state.step < stage.steps:
+            to_check = config.check_every - state.step % config.check_every
+            steps = min(pools.steps_from(state.step), to_check, stage.steps - state.step)
+            began = time.monotonic()
+            pool = pools.at(state.step)
+            population, report = jax.block_until_ready(compiled.advance(population, keys, state.step, steps, pool))
+            self.population, self.examinations = population, {}
+            state.step += steps
+            state.turn += steps * work_of_step(config, stage)
+            took = time.monotonic() - began
+            checked = steps == to_check or state.step == stage.steps
+            found, score = self._score(compiled) if checked else (None, None)
+            enough = score is not None and self._enough_solved(score)
+            hooks.report(report, steps, took, enough)
+            state.rounds += checked
+            if enough or state.step == stage.steps:
+                break
+            if stage.cull.share and found and score:
+                self.population = cull(config, state.stage, state.step, population, found, score)
+                self.examinations = {}
+            hooks.keep()
+            hooks.stop_if_asked()
+            if checked:
+                return
+        self._end_stage(score or self._score(compiled)[1])  # without a score: resumed at the very end of the stage
+        hooks.keep()
+
+    def _compile(self) -> _Compiled:
+        """The functions of the stage. Those of an earlier attempt are used again."""
+        config, stage = self.config, self.stage
+        if self.state.stage in self.compiled:
+            return self.compiled[self.state.stage]
+        self.hooks.stop_if_asked()
+        self.hooks.activity(f"compiling for n <= {stage.max_complexity}")
+        kernel = kernel_of(config, stage, self.devices)
+        if kernel.reason:
+            self.hooks.note(f"by the plain path ({kernel.reason})")
+        advance = compile_training(config, stage, self.devices, kernel)
+        culls = stage.cull.share or stage.straight_through
+        fit = compile_fit(config, stage, self.devices, kernel) if culls else None
+        pools, keys = Pools(config, stage, self.state.stage), stage_keys(config, self.state.stage)
+        compiled = _Compiled(advance, pools, fit, compile_validation(config, stage, self.devices))
+        first = self.state.step
+        jax.block_until_ready(advance(self.members(), keys, first, 0, pools.at(first)))  # no step: only compiles
+        self.hooks.stop_if_asked()
+        self.compiled[self.state.stage] = compiled
+        return compiled
+
+    def _score(self, compiled: _Compiled) -> tuple[Fit | None, Score]:
+        state, population = self.state, self.members()
+        found = compiled.fit(population, state.stage, state.step) if compiled.fit else None
+        self.hooks.stop_if_asked()
+        # A straight-through stage is scored under its own step limits; those of the task are for later stages.
+        score = found.score if self.stage.straight_through and found else compiled.validate(population)
+        self.hooks.stop_if_asked()
+        return found, score
+
+    def validated(self) -> Score:
+        """Every member on the validation set of the stage."""
+        compiled = self.compiled.get(self.state.stage)
+        validate = compiled.validate if compiled else compile_validation(self.config, self.stage, self.devices)
+        return validate(self.members())
+
+    def _enough_solved(self, score: Score) -> bool:
+        """Whether a check found as many solved members as end the stage early. The last stage wants perfect ones."""
+        stage, state = self.stage, self.state
+        order = ranking(self.members(), score)
+        state.solved_hard = float(np.mean(score.exact == 1.0))
+        state.best_hard = float(score.exact[order[0]])
+        state.best_halted = None if stage.straight_through else float(score.halted[order[0]])
+        solved = [member for member in order if score.exact[member] == 1.0]
+        if self.is_last_stage:
+            solved = self.perfect(solved)
+            state.perfect = len(solved)
+        return 0 < stage.stop_at <= len(solved)
+
+    def _end_stage(self, score: Score) -> None:
+        """Make the population of the next stage from the best members, or start again, or end."""
+        state, former = self.state, self.stage
+        if not self.is_last_stage:
+            if state.stage == 0:
+                state.first_steps = state.step
+            state.stage, state.step = state.stage + 1, 0
+            self.population = clone_best(self.config, state.stage, self.members(), score)
+            self.hooks.note(f"the best {min(self.stage.kept, former.population)} of {former.population} members go on")
+        elif self.again and not state.perfect and state.first_steps < self.config.stages[0].steps:
+            state.stage, state.step, state.attempt = 0, state.first_steps, state.attempt + 1
+            self.population = None
+            self.members()
+            self.hooks.note("no member passed the examination: new members start")
+        else:
+            state.done = True
+            return
+        state.solved_hard = state.best_hard = state.best_halted = None
+        self.examinations = {}
+
+    def perfect(self, members: list[int]) -> list[int]:
+        """Of the first few members those that are perfect under every limit, at the trained size and far beyond."""
+        first = members[:EXAMINED]
+        fresh = [member for member in first if member not in self.examinations]
+        if fresh:
+            what = "member" if len(fresh) == 1 else f"{len(fresh)} members"
+            beyond = f", also at n = {FAR}" if goes_far(self.config) else ""
+            self.hooks.activity(f"examining the best {what}{beyond}")
+        for member in fresh:
+            controller = member_at(self.members().members.controller, member)
+            self.examinations[member] = examine(
+                self.config, controller, self.config.seed, EXAMINATION, self.hooks.stop_if_asked
+            )
+        return [member for member in first if self.examinations[member].passed]
+
+    def failures(self) -> list[dict[str, Any]]:
+        """How many of the examined members failed in which part, under which limit."""
+        found = Counter((one.failed, one.limit) for one in self.examinations.values() if not one.passed)
+        return [{"part": part, "limit": limit, "members": count} for (part, limit), count in found.items()]
+
+
+def example_steps(config: TrainConfig, stage: StageConfig) -> int:
+    """Example-steps of one training step of a stage."""
+    return stage.population * config.batch * config.loop_steps(stage)
+
+
+def work_of_step(config: TrainConfig, stage: StageConfig) -> int:
+    """The work of one training step. It depends on the configuration alone, so that the clock decides nothing."""
+    steps = config.step_limit(stage.max_complexity) + stage.step_slack
+    operations = len(config.machine.modules) * config.machine.repeats
+    return stage.population * config.batch * int(steps) * operations

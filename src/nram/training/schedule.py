@@ -1,0 +1,33 @@
+"""Which group of a run trains next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nram.training.config import TrainConfig
+from nram.training.group import GroupState
+
+
+def next_group(config: TrainConfig, states: Sequence[GroupState]) -> int | None:
+    """The group that has the next round; None if all are done or one has a perfect member.
+
+    A group beyond its first stage goes before the others, because it has nearly solved the task. The others take turns,
+    so that all do the same work. A group joins when the others have worked for a while: easy tasks never need it.
+    """
+    if any(state.done and state.perfect for state in states):
+        return None
+    active = [index for index, state in enumerate(states) if not state.done]
+    if not active:
+        return None
+    later = [index for index in active if states[index].stage > 0]
+    if later:
+        return max(later, key=lambda index: (states[index].stage, -index))
+    rounds = sum(state.rounds for state in states)
+    joined = [index for index in active if not config.groups or config.groups[index].joins <= rounds]
+    return min(joined or active[:1], key=lambda index: states[index].turn)
+
+
+def join(states: Sequence[GroupState], index: int) -> None:
+    """Let a group begin. It takes turns with the others from now on, and does not catch up with their work."""
+    turns = [state.turn for state in states if state.rounds and not state.done]
+    states[index].turn = min(turns, default=0.0)
