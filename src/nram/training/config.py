@@ -82,7 +82,10 @@ class CullConfig:
     exponent: Factor = 4.0  # the larger, the better a member must fit before its discrete form counts
     lexicase: bool = False  # single examples in random order decide, not the mean error
     islands: Members = 1  # groups of members that are culled and cloned separately
-    patience: Steps = 0  # checks without progress after which an island restarts; 0: never
+    patience: Range = Range((0.0,))  # checks without progress until an island restarts, by island in turn; 0: never
+
+    def patience_of(self, island: int) -> int:
+        return int(self.patience.values[island % len(self.patience.values)])
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,7 @@ class StageConfig:
     straight_through: bool = False  # discrete wires in the forward pass, soft ones in the backward pass
     keep: Members | None = None  # members of the stage before that are cloned; None: a quarter of the population
     stop_at: Steps = 0  # end the stage once so many members are perfect on the validation set; 0: never
+    halt_within: Steps = 0  # so many steps the last stage waits for perfect members that halt within T(n)
     cull: CullConfig = CullConfig()  # selection within the stage
 
     @property
@@ -217,9 +221,7 @@ def problems_of(config: TrainConfig) -> list[str]:
     """Settings that are each within their limits but cannot work together or with the task, a line each."""
     if not config.groups:
         return _group_problems(config)
-    found = (
-        (index, line) for index, group in enumerate(config.group_configs) for line in _group_problems(group)
-    )
+    found = ((index, line) for index, group in enumerate(config.group_configs) for line in _group_problems(group))
     return [f"groups.{index}: {line}" for index, line in found]
 
 
@@ -273,8 +275,10 @@ def _stage_problems(config: TrainConfig, stage: StageConfig, where: str, last: b
         f"{where}.cull.exponent is {cull.exponent}: it must be above 1": cull.exponent > 1,
         f"{where}.cull.lexicase is true but nothing is culled: set {where}.cull.share, for example to 0.25":
             not cull.lexicase or cull.share > 0,
-        f"{where}.cull.patience is {cull.patience}: a single island never restarts; set more islands, or patience 0":
-            cull.patience == 0 or cull.islands > 1,
+        f"{where}.cull.patience is {cull.patience.as_config()}: a single island never restarts; set more islands, or "
+        "patience 0": max(cull.patience.values) == 0 or cull.islands > 1,
+        f"{where}.cull.patience is {cull.patience.as_config()}: give whole numbers, as in 8 or 4|8|16":
+            not cull.patience.continuous and all(value % 1 == 0 for value in cull.patience.values),
         f"{where}.cull.islands is {cull.islands}: it must divide the population of {stage.population}":
             stage.population % cull.islands == 0,
     }  # fmt: skip

@@ -36,6 +36,7 @@ from nram.training.population import Population, init_population
 from nram.training.selection import validation_of
 
 PROGRESS = 0.01  # smaller gains do not count as progress
+BEST_WAITS = 8  # times the patience of the other islands
 EXAMPLES = 64  # fresh examples at least, the same for all members
 _STREAM = 8_000_000  # keys reserved for culling: no training step and no trial uses them
 
@@ -102,10 +103,14 @@ def cull(
     errors = _scores(stage, fit, score)
     islands = np.arange(stage.population).reshape(stage.cull.islands, -1)
     records = jax.tree.map(np.array, population.members.island)  # copies
-    stuck = [members for members in islands if _is_stuck(stage, members, records, errors, score)]
+    stuck = [
+        members
+        for i, members in enumerate(islands)
+        if _is_stuck(stage.cull.patience_of(i), members, records, errors, score)
+    ]
     rng = np.random.default_rng([config.seed, stage_index, step])
     parents = np.arange(stage.population)
-    order = np.lexsort((np.where(np.isfinite(fit.loss), fit.loss, np.inf), errors))
+    order = np.lexsort((np.where(np.isfinite(fit.loss), fit.loss, np.inf), -score.halted, errors))
     for members in islands:
         if not any(members is island for island in stuck):
             _choose_parents(stage, order[np.isin(order, members)], fit, rng, parents)
@@ -136,15 +141,16 @@ def _with_later(error: np.ndarray, later: np.ndarray, exponent: float) -> np.nda
     return error + (1 - error) ** exponent / exponent * later
 
 
-def _is_stuck(stage: StageConfig, members: np.ndarray, records: Island, errors: np.ndarray, score: Score) -> bool:
-    """Update an island's record; whether it restarts. The best island and one with a perfect member never do."""
+def _is_stuck(patience: int, members: np.ndarray, records: Island, errors: np.ndarray, score: Score) -> bool:
+    """Update an island's record; whether it restarts. One with a perfect member never does, and the best one waits
+    longer: what it found may be a dead end."""
     best, former = np.min(errors[members]), records.record[members[0]]
     progress = best < former - PROGRESS
     records.record[members] = best if progress else former  # so that small gains add up
     stalled = 0 if progress or best == 0 else records.stalled[members[0]] + 1
     records.stalled[members] = stalled
-    waited = 0 < stage.cull.patience <= stalled
-    return bool(waited and best > np.min(errors) and np.all(score.exact[members] < 1))
+    patience *= 1 if best > np.min(errors) else BEST_WAITS
+    return bool(0 < patience <= stalled and np.all(score.exact[members] < 1))
 
 
 def _choose_parents(

@@ -195,6 +195,7 @@ class Examination(NamedTuple):
     soft: bool  # the continuous machine at the trained complexity
     hard: bool  # the discretised machine there
     far: bool  # the discretised machine at FAR
+    halts: bool = False  # the discretised machine halts by itself within T(n), at both
     limit: str | None = None  # under which of LIMIT_NAMES it failed first
 
     @property
@@ -226,17 +227,20 @@ def examine(
 
     `before_each` is called before each evaluation. Some compile for seconds, and the caller may want to stop.
     """
-    trained = config.trained_up_to
+    trained, halts = config.trained_up_to, True
 
     def failure(mode: Mode, complexity: int) -> str | None:
+        nonlocal halts
         trial = Trial(config.task, complexity, count, seed, "examination")
         for limit in LIMIT_NAMES:
             before_each()
-            if evaluate(config, controller, trial, mode, limit).exact < 1.0:
+            score = evaluate(config, controller, trial, mode, limit)
+            halts = halts and (mode == "soft" or limit != "T" or score.halted == 1.0)
+            if score.exact < 1.0:
                 return limit
         return None
 
     hard = failure("hard", trained)
     far = hard or (failure("hard", FAR) if goes_far(config) else None)
     soft = far or failure("soft", trained)
-    return Examination(soft is None, hard is None, far is None, soft)
+    return Examination(soft is None, hard is None, far is None, halts, soft)

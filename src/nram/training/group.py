@@ -178,6 +178,8 @@ class Group:
         if self.is_last_stage:
             solved = self.perfect(solved)
             state.perfect = len(solved)
+            if state.step < stage.halt_within:  # a program that idles is right, but one that halts is better
+                solved = [member for member in solved if self.examinations[member].halts]
         return 0 < stage.stop_at <= len(solved)
 
     def _end_stage(self, score: Score) -> None:

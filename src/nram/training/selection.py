@@ -55,8 +55,9 @@ def clone_best(config: TrainConfig, stage_index: int, population: Population, sc
     """The population of a stage: clones of the best members of the stage before, in turn.
 
     The first clone of a member is an exact copy, the others have jittered hyperparameters. Curriculum levels are kept;
-    the average of the error starts again. A straight-through stage leaves wires undecided, which costs nothing there;
-    for a soft stage they are made crisp.
+    the average of the error starts again. Clones for the last stage are crisp in different degrees, because a machine
+    that is right as a program may be too blurred for long runs. A straight-through stage leaves wires undecided, which
+    costs nothing there; for a soft stage they are all made crisp.
     """
     stage, former = config.stages[stage_index], config.stages[stage_index - 1]
     best = ranking(population, score)[: stage.kept]
@@ -71,11 +72,18 @@ def clone_best(config: TrainConfig, stage_index: int, population: Population, sc
     island = chosen.members.island._replace(
         record=np.full(stage.population, np.inf, np.float32), stalled=np.zeros(stage.population, np.int32)
     )
-    controller = chosen.members.controller
+    factors = np.ones(stage.population, np.float32)
     if former.straight_through and not stage.straight_through:
-        controller = eqx.tree_at(lambda network: network.output, controller, replace_fn=_crisp)
+        factors[:] = CRISP
+    elif stage_index == len(config.stages) - 1:
+        copies = np.arange(stage.population) // len(best)
+        factors = (CRISP ** (copies / max(1, copies[-1]))).astype(np.float32)
+    controller = chosen.members.controller
+    if np.any(factors != 1):
+        controller = eqx.tree_at(lambda network: network.output, controller, replace_fn=partial(_crisp, factors))
     return Population(chosen.members._replace(controller=controller, progress=progress, island=island), hyper)
 
 
-def _crisp(layer: Any) -> Any:
-    return jax.tree.map(lambda leaf: CRISP * leaf, layer)
+def _crisp(factors: np.ndarray, layer: Any) -> Any:
+    """The layer with its logits multiplied by each member's factor."""
+    return jax.tree.map(lambda leaf: leaf * factors.reshape(-1, *(1,) * (np.ndim(leaf) - 1)), layer)

@@ -133,7 +133,8 @@ class _Trainer:
         self._stop_if_asked()
         order = ranking(population, score)[:BEST]
         perfect = group.perfect([member for member in order if score.exact[member] == 1.0])
-        order = sorted(order, key=lambda member: member not in perfect)  # stable
+        halting = [member for member in perfect if group.examinations[member].halts]
+        order = sorted(order, key=lambda member: (member not in perfect, member not in halting))  # stable
         for rank, member in enumerate(order):
             one = member_at(population, member)
             description = {
@@ -147,6 +148,7 @@ class _Trainer:
                 "validation_exact_hard": float(score.exact[member]),
                 "validation_halted": float(score.halted[member]),
                 "perfect": member in perfect,
+                "halts": member in halting,
                 "device": device_name(self.devices),
             }
             self.run.save_member(rank, one.members.controller, description)
@@ -155,6 +157,7 @@ class _Trainer:
             "task": config.task_name,
             "seed": self.config.seed,
             "perfect_members": len(perfect),
+            "halting_members": len(halting),
             "examined_members": len(group.examinations),
             "failed_examinations": group.failures(),
             "kept_members": len(order),

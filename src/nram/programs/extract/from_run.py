@@ -114,9 +114,7 @@ def training_details(config: TrainConfig, description: dict[str, Any]) -> list[E
     ]
 
 
-def _card(
-    folder: RunFolder, details: list[Entry], form: Form, raw_size: Size, note: str | None
-) -> tuple[Entry, ...]:
+def _card(folder: RunFolder, details: list[Entry], form: Form, raw_size: Size, note: str | None) -> tuple[Entry, ...]:
     config, record = folder.config, folder.record
     simplified = {
         "task": f"from {raw_size}, for the inputs of {config.task_name}",
