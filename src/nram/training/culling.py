@@ -14,7 +14,6 @@ the population diverse: a member is replaced only by clones from its own island.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import NamedTuple
 
 import jax

@@ -94,7 +94,8 @@ class Group:
             again = (0, 0, self.state.attempt) if self.state.attempt else ()
             fresh = init_population(self.config, self.config.stages[0].population, again)
             # Arrays of NumPy are split over devices without a compiled function for each shape.
-            self.population = jax.tree.map(np.asarray, fresh)
+            population: Population = jax.tree.map(np.asarray, fresh)
+            self.population = population
         return self.population
 
     def round(self) -> None:

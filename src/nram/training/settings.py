@@ -1,8 +1,8 @@
 """From words to a configuration: the one place that does it.
 
-A run's configuration is the one recipe (`nram/training/recipe.toml`) or `--config FILE`, then every `--set key=value`. The
-recipe contains nothing about the task: its sizes and step limits are fitted to what the task says about itself. All
-problems are reported at once.
+A run's configuration is the one recipe (`nram/training/recipe.toml`), or `--config FILE` in its place, then every
+`--set key=value`. The recipe contains nothing about the task: its sizes and step limits are fitted to what the task
+says about itself. All problems are reported at once.
 """
 
 import dataclasses
@@ -91,8 +91,8 @@ def _fit_to_task(data: dict[str, Any], task: Task) -> None:
                 size = stage.setdefault("max_complexity", task.trained_up_to)
                 if table is not data and type(size) is int:
                     stage["max_complexity"] = max(task.min_complexity, min(size, task.trained_up_to))
-        for name, value in machine.items() if isinstance(machine, dict) else ():
-            if name in ("registers", "repeats", "hidden") and isinstance(value, str):
+        for name in ("registers", "repeats", "hidden") if isinstance(machine, dict) else ():
+            if isinstance(value := machine.get(name), str):
                 machine[name] = _drawn(value, f"structure {data.get('seed', 0)} {index} {name}")
 
 
