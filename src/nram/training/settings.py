@@ -91,7 +91,9 @@ def _fit_to_task(data: dict[str, Any], task: Task) -> None:
                 size = stage.setdefault("max_complexity", task.trained_up_to)
                 if table is not data and type(size) is int:
                     stage["max_complexity"] = max(task.min_complexity, min(size, task.trained_up_to))
-        for name in ("registers", "repeats", "hidden") if isinstance(machine, dict) else ():
+        if not isinstance(machine, dict):
+            continue
+        for name in ("registers", "repeats", "hidden"):
             if isinstance(value := machine.get(name), str):
                 machine[name] = _drawn(value, f"structure {data.get('seed', 0)} {index} {name}")
 
