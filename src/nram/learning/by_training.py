@@ -1,6 +1,6 @@
 """Learning by training: one training run after another on the training examples, until one gives a program.
 
-Structure and stages are chosen here, small ones first. Held-out examples are never used to train or to select members;
+Every run is trained by the one recipe. Held-out examples are never used to train or to select members;
 the extracted programs are scored on them. This module imports JAX.
 """
 
@@ -10,7 +10,8 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import cycle
+from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from nram.learning.candidate import FOR_THE_INPUTS, Candidate, better
@@ -25,18 +26,15 @@ from nram.programs.simplify import simplify
 from nram.programs.simplify.specialise import visited_situations
 from nram.runtime import device_name, on_devices
 from nram.training.callbacks import Interrupted, TrainingCallbacks
-from nram.training.config import MachineConfig, StageConfig, TrainConfig
+from nram.training.config import TrainConfig
 from nram.training.job import TrainingJob
 from nram.training.member import wiring_of
+from nram.training.settings import load_config
 from nram.training.trainer import best_members
 
 if TYPE_CHECKING:
     from nram.learning.job import LearningJob
 
-# Registers, repeats, and steps per item: a run for each, in turn.
-STRUCTURES = ((4, 1, 1), (6, 1, 1), (4, 2, 1), (6, 1, 2), (6, 2, 1))
-SPARE_STEPS = 4  # of T(n) while the loop is learned
-FIRST_SIZES = 6  # a loop is learned on arrays of about this length
 LEAST_SECONDS = 20.0  # compiling a stage takes about this long
 EXTRACTED = 8  # best members of a run whose programs are tried
 
@@ -71,9 +69,10 @@ def learn_by_training(
     fitting: list[Candidate] = []
     trained, refused = False, 0
 
-    def spent() -> bool:
-        return stopping() or time.monotonic() - began > seconds
+    def spent(share: float = 1.0) -> bool:
+        return stopping() or time.monotonic() - began > share * seconds
 
+    kinds = len(training_tasks(parts.training, job.name))
     for index, config in enumerate(configurations(job, parts)):
         run = TrainingJob.open(job.folder / "training" / str(index), config, job.words, resume=True)
         if index < scored and run.result is not None:
@@ -82,7 +81,7 @@ def learn_by_training(
             break
         trained = True
         with contextlib.suppress(Interrupted):  # time is over: the members so far are used
-            run.run(job.device, callbacks, spent)
+            run.run(job.device, callbacks, partial(spent, min(1.0, (index + 1) / kinds)))
         for candidate in _candidates(run, job.device, parts, index):
             best = better(best, candidate)
             fitting += [candidate] if candidate.judgement.exact else []
@@ -96,26 +95,10 @@ def learn_by_training(
 
 
 def configurations(job: LearningJob, parts: Parts) -> Iterator[TrainConfig]:
-    """One run after another, without end. Each learns the loop first, then halting, then the full size."""
+    """One run after another, without end: the one recipe, with other seeds."""
     tasks = training_tasks(parts.training, job.name)
-    fixed_steps = job.steps is not None or all(example.own_steps for example in parts.training)
-    for index, (registers, repeats, per_item) in enumerate(cycle(STRUCTURES)):
-        task = tasks[index % len(tasks)]
-        first = min(task.min_complexity + FIRST_SIZES - 1, task.trained_up_to)
-        yield TrainConfig(
-            task=task.name,
-            seed=(job.seed + 1000 * index) % 2**32,
-            check_every=50,
-            validation=96,
-            steps_per_item=None if fixed_steps else per_item,
-            steps_constant=None if fixed_steps else SPARE_STEPS * per_item,
-            machine=MachineConfig(registers=registers, repeats=repeats),
-            stages=(
-                StageConfig(first, steps=400, population=48, step_slack=2),
-                StageConfig(first, steps=800, population=16, step_slack=14, keep=8, stop_at=3),
-                StageConfig(task.trained_up_to, steps=400, population=4, step_slack=20, keep=4, stop_at=1),
-            ),
-        )
+    for index in count():
+        yield load_config(tasks[index % len(tasks)].name, seed=(job.seed + 1000 * index) % 2**32)
 
 
 def _candidates(run: TrainingJob, device: str, parts: Parts, index: int) -> Iterator[Candidate]:
