@@ -37,7 +37,7 @@ LAYERS = {
     "extensions": "errors limits module_tables modules tasks",
     # Left of the program: JAX and distributions.
     "machine": "errors kinds module_tables modules",
-    "machine.kernels": "errors algebra kinds runtime llvm modules machine",
+    "machine.kernels": "errors algebra kinds runtime llvm module_tables modules machine",
     "training": "display errors extras limits kinds messages files records runtime modules tasks extensions machine "
     "machine.kernels",
     "training.display": "display messages progress training",

@@ -124,7 +124,7 @@ def test_trials_are_drawn_on_the_cpu_and_the_same_every_time():
 
 def test_an_examination_stops_at_the_first_limit_that_is_failed():
     config = config_of()
-    assert examine(config, controller_of(config), 0, 8) == Examination(False, False, False, "T")
+    assert examine(config, controller_of(config), 0, 8) == Examination(False, False, False, limit="T")
 
 
 def test_an_examination_names_the_first_part_that_failed():

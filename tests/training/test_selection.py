@@ -10,7 +10,8 @@ import pytest
 
 from nram.training.config import MachineConfig, StageConfig, TrainConfig
 from nram.training.curriculum import Progress
-from nram.training.evaluation import Score, Trial, _share, draw_trial
+from nram.training.discrete import Outcomes, Score
+from nram.training.evaluation import Trial, draw_trial
 from nram.training.population import Population, init_population
 from nram.training.selection import CRISP, clone_best, ranking
 
@@ -93,5 +94,8 @@ def test_a_trial_is_half_at_its_maximum_and_half_uniform_and_its_purposes_never_
 
 @pytest.mark.parametrize("count", [41, 47, 55, 61, 192])
 def test_a_perfect_score_is_exactly_one_whatever_the_number_of_instances(count):
-    assert float(jax.jit(_share)(jnp.ones(count, bool))) == 1.0
-    assert float(jax.jit(_share)(jnp.arange(count) > 0)) < 1.0
+    every, all_but_one = np.ones(count, bool), np.arange(count) > 0
+    right = np.stack([every, all_but_one])
+    score = Outcomes(1.0 - right, right, right).score
+    assert score.exact[0] == score.halted[0] == 1.0 and score.error[0] == 0.0
+    assert score.exact[1] < 1.0 and score.error[1] > 0.0

@@ -16,9 +16,8 @@ from typing import Any
 
 from llvmlite import ir
 
-from nram.llvm import I1, I16, I32, I64, POINTER, optimised_engine
+from nram.llvm import I1, I16, I32, I64, POINTER, Instructions, optimised_engine
 from nram.modules import Module
-from nram.programs.native.instructions import Instructions
 from nram.search.kernel import AT, CONSTANTS, FIRST_NUMBER, LANES
 from nram.search.look_up import store_of
 

@@ -24,7 +24,8 @@ from nram.machine.kernels.common.choice import Kernel
 from nram.runtime import Device
 from nram.training.cloning import clone
 from nram.training.config import StageConfig, TrainConfig
-from nram.training.evaluation import Score, draw_trial, hard_results
+from nram.training.discrete import Score, compile_discrete
+from nram.training.evaluation import draw_trial
 from nram.training.footprint import members_at_once
 from nram.training.kernels import kernel_of
 from nram.training.lexicase import choose_by_examples
@@ -76,10 +77,7 @@ def compile_fit(config: TrainConfig, stage: StageConfig, devices: list[Device], 
     instances, complexity = draw_trial(validation_of(config, stage))
     slack = np.arange(len(complexity)) % (stage.step_slack + 1)
 
-    def discrete_results(hyper, controller):
-        return hard_results(config, controller, instances, member_limit(config, hyper, complexity) + slack)
-
-    discrete = mapped(discrete_results, devices, stage.population)
+    run = compile_discrete(config.machine, devices, stage.population)
 
     def fit(population: Population, stage_index: int, step: int) -> Fit:
         key = jax.random.fold_in(jax.random.fold_in(jax.random.key(config.seed), _STREAM + stage_index), step)
@@ -88,8 +86,10 @@ def compile_fit(config: TrainConfig, stage: StageConfig, devices: list[Device], 
         members = population.members
         pool = fresh_pool(config, stage, "fit", stage_index, step)
         errors, loss = measure(pool, population.hyper, members.controller, members.progress.level, everyone)
-        discrete_errors, exact = discrete(population.hyper, members.controller)
-        return Fit(np.asarray(errors), np.asarray(loss), np.asarray(discrete_errors), np.mean(exact, axis=1))
+        columns = jax.tree.map(lambda column: np.asarray(column)[:, None], population.hyper)
+        limits = member_limit(config, columns, complexity) + slack
+        discrete = run(members.controller, instances, limits)
+        return Fit(np.asarray(errors), np.asarray(loss), discrete.error, np.mean(discrete.exact, axis=1))
 
     return fit
 

@@ -9,36 +9,29 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jax.typing import ArrayLike
 
 from nram.extensions import known_task
 from nram.limits import LIMIT_NAMES
-from nram.machine import Controller, HardResult, run_hard, run_soft
+from nram.machine import Controller, run_soft
 from nram.runtime import quick_options
 from nram.tasks._plain_arrays import sample_by_keys
 from nram.tasks.base import GivenInstance, TracedInstance
-from nram.training.config import TrainConfig
+from nram.training.config import MachineConfig, TrainConfig
+from nram.training.discrete import Instances, Score, compile_discrete
 from nram.training.loss import compare
 from nram.training.member import machine_options, wiring_of
 from nram.training.predictions import cpu_devices, kernel_predictions
 
 Purpose = Literal["validation", "examination", "test"]
 Mode = Literal["soft", "hard"]
-Instances = TracedInstance | GivenInstance
 
 SOFT_BATCH_BYTES = 2**28  # of memory tapes at once in a soft evaluation
-
-
-class Score(NamedTuple):
-    error: Any  # mean share of wrong cells among those that should be modified
-    exact: Any  # share of instances with every output cell right
-    halted: Any = None  # hard only: share of instances on which it stopped by itself
 
 
 @dataclass(frozen=True)
@@ -103,25 +96,6 @@ def _chosen(
     return jax.tree.map(lambda leaf: leaf[chosen], instances), complexity[chosen]
 
 
-def hard_score(config: TrainConfig, controller: Controller, instances: Instances, limits: ArrayLike) -> Score:
-    """Means over the instances of the discretised machine's error and exact match."""
-    results = _run_all(config, controller, instances, limits)
-    return _score(results.memory, instances, _share(results.halted))
-
-
-def hard_results(
-    config: TrainConfig, controller: Controller, instances: Instances, limits: ArrayLike
-) -> tuple[Array, Array]:
-    """The error of the discretised machine on each instance, and whether it is exact."""
-    return jax.vmap(compare)(_run_all(config, controller, instances, limits).memory, instances)
-
-
-def _run_all(config: TrainConfig, controller: Controller, instances: Instances, limits: ArrayLike) -> HardResult:
-    run = partial(run_hard, controller, wiring_of(config.machine))
-    sizes = instances.size if isinstance(instances, GivenInstance) else None
-    return jax.vmap(run)(instances.input, jnp.asarray(limits), sizes)
-
-
 def soft_memories(config: TrainConfig, controller: Controller, memories: np.ndarray, limits: np.ndarray) -> np.ndarray:
     """The continuous machine's output memories [N, M] for these inputs and step limits: the argmax of the averaged
     memory. The CPU's kernel computes them, or the plain path on JAX's device where there is no kernel."""
@@ -148,20 +122,9 @@ def _plain_soft(config: TrainConfig, steps: int):
     return jax.jit(all_memories)
 
 
-@jax.jit
-def _score(memories: Any, instances: Instances, halted: Array | None = None) -> Score:
-    error, exact = jax.vmap(compare)(memories, instances)
-    return Score(jnp.mean(error), _share(exact), halted)
-
-
-def _share(flags: Array) -> Array:
-    """The share that holds, exactly 1 where all do: XLA divides by multiplying with a rounded 1/N."""
-    return jnp.where(jnp.all(flags), 1.0, jnp.mean(flags))
-
-
 @lru_cache(maxsize=64)
-def _compiled_hard(config: TrainConfig):
-    return jax.jit(partial(hard_score, config), compiler_options=quick_options())
+def _compiled_hard(machine: MachineConfig):
+    return compile_discrete(machine, cpu_devices() or jax.devices(), 1)
 
 
 def evaluate(config: TrainConfig, controller: Controller, trial: Trial, mode: Mode, limit: str = "T") -> Score:
@@ -173,15 +136,13 @@ def evaluate(config: TrainConfig, controller: Controller, trial: Trial, mode: Mo
     task = known_task(trial.task)
     instances, complexity = draw_trial(replace(trial, one_size=mode == "soft" and task.given is not None))
     limits = task.step_limit.named(complexity, limit)
-    controller = jax.tree.map(np.asarray, controller)
     if mode == "hard":
+        population = jax.tree.map(lambda leaf: np.asarray(leaf)[None], controller)
         with _on_cpu():
-            score = _compiled_hard(config)(controller, instances, limits)
+            parts = _compiled_hard(config.machine)(population, instances, limits)
     else:
-        predicted = soft_memories(config, controller, np.asarray(instances.input), limits)
-        with _on_cpu():
-            score = _score(predicted, instances)
-    return jax.tree.map(float, score)
+        parts = compare(soft_memories(config, controller, np.asarray(instances.input), limits), instances)
+    return Score(*(float(np.mean(part)) for part in parts))
 
 
 def _on_cpu() -> AbstractContextManager:

@@ -1,6 +1,6 @@
 """The two losses of the paper, entropy and time, for one example."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 from jax import Array
@@ -62,7 +62,7 @@ def cell_shares(instance: TracedInstance, scored_weight: float) -> Array:
     return share / jnp.sum(share)
 
 
-def compare(memory: Array, instance: TracedInstance | GivenInstance) -> tuple[Array, Array]:
-    """The paper's error (the right way round) and whether every output cell is right."""
-    error = jnp.sum((memory != instance.output) & instance.scored) / jnp.sum(instance.scored)
+def compare(memory: Any, instance: TracedInstance | GivenInstance) -> tuple[Any, Any]:
+    """The paper's error (the right way round) and whether every output cell is right. Arrays of NumPy or JAX."""
+    error = ((memory != instance.output) & instance.scored).sum(-1) / instance.scored.sum(-1)
     return error, ~wrong_instances(memory, instance.output, instance.cells)

@@ -141,10 +141,10 @@ def draw_batch(
     return instances, member_limit(config, hyper, complexity) + slack
 
 
-def member_limit(config: TrainConfig, hyper: Hyper, complexity: Any) -> Array:
-    """The step limits of a member in training, without slack."""
+def member_limit(config: TrainConfig, hyper: Hyper, complexity: Any) -> Any:
+    """The step limits of a member in training, without slack. Arrays of NumPy or JAX."""
     numbers = (number.astype(jnp.int32) for number in (hyper.steps_per_item, hyper.steps_constant))
-    return config.step_limit(jnp.asarray(complexity), *numbers)
+    return config.step_limit(complexity, *numbers)
 
 
 def batch_outcomes(

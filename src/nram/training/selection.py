@@ -11,8 +11,8 @@ from nram.extensions import known_task
 from nram.runtime import Device
 from nram.training.cloning import jittered
 from nram.training.config import StageConfig, TrainConfig
-from nram.training.evaluation import Score, Trial, draw_trial, hard_score
-from nram.training.mapping import mapped
+from nram.training.discrete import Score, compile_discrete
+from nram.training.evaluation import Trial, draw_trial
 from nram.training.population import Population
 
 CRISP = 20.0  # factor for the logits of a straight-through stage: 0.5 against 0.3 becomes certain
@@ -32,11 +32,10 @@ def compile_validation(config: TrainConfig, stage: StageConfig, devices: list[De
     instances, complexity = draw_trial(validation_of(config, stage))
     single, double = (task.step_limit.named(complexity, name) for name in ("T", "2T"))
     limits = np.where(np.arange(config.validation) % 4 < 2, single, double)
-    score = partial(hard_score, config, instances=instances, limits=limits)
-    score = mapped(score, devices, stage.population, quick=True)
+    run = compile_discrete(config.machine, devices, stage.population)
 
     def validate(population: Population) -> Score:
-        return jax.tree.map(np.asarray, score(population.members.controller))
+        return run(population.members.controller, instances, limits).score
 
     return validate
 

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
 
 from nram.errors import UsageError
-from nram.machine.controllers import LSTM, Automaton, Controller, State
+from nram.machine.controllers import LSTM, Automaton, Controller
+from nram.machine.tables import decisions
 from nram.machine.wiring import Wiring
 from nram.programs.ir import MAX_REGISTERS, MAX_ROWS, Operation, Output, Program, Register, Row, Value
 
@@ -76,18 +75,11 @@ def _decisions(controller: Controller, wiring: Wiring, flags: np.ndarray, state:
     """The controller's choices for each row of flags: wires, halting, next state."""
     ready = controller.prepare(wiring)
     start = (jax.nn.one_hot(state, states),) if isinstance(controller, Automaton) else ()
-    parts = []
-    with jax.default_matmul_precision("highest"):
-        for first in range(0, len(flags), ROWS_AT_ONCE):
-            parts.append(_ask(ready, wiring, start, jnp.asarray(flags[first : first + ROWS_AT_ONCE], jnp.float32)))
+    parts = [
+        _asked(ready, wiring, jnp.asarray(flags[first : first + ROWS_AT_ONCE], jnp.float32), start)
+        for first in range(0, len(flags), ROWS_AT_ONCE)
+    ]
     return tuple(np.concatenate([np.asarray(part[i]) for part in parts]) for i in range(3))
 
 
-@partial(jax.jit, static_argnums=1)
-def _ask(ready: Controller, wiring: Wiring, start: State, flags: Array):
-    def one(row):
-        decision, after = ready.decide(wiring, row, start)
-        following = jnp.argmax(after[0]) if after else jnp.zeros((), int)
-        return jnp.argmax(decision.logits, axis=-1), decision.halt >= 0, following
-
-    return jax.vmap(one)(flags)
+_asked = jax.jit(decisions, static_argnums=1)

@@ -22,11 +22,11 @@ from llvmlite import ir
 from nram.display import Displayed, heading, table
 from nram.errors import NramError, UsageError
 from nram.files import check_destination, write_result
-from nram.llvm import I1, I32, I64, POINTER, optimised, parsed, target_machine
+from nram.llvm import I1, I32, I64, POINTER, element, i32, i64, optimised, parsed, target_machine
 from nram.programs.ir import Program
 from nram.programs.memory import LARGEST_SIZE, LEAST_SIZE
 from nram.programs.native.c_source import BAD_CELL, C_TITLE, REFUSALS, symbol_for, to_c, to_header
-from nram.programs.native.instructions import HALTED, START, element, i32, i64
+from nram.programs.native.instructions import HALTED, START
 from nram.programs.native.llvm import build_advance
 from nram.programs.python_source import function_name, to_python
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from nram.llvm import I32, I64, POINTER, optimised_engine
+from nram.llvm import I32, I64, POINTER, element, i32, i64, optimised_engine
 from nram.programs.ir import Program
-from nram.programs.native.instructions import HALTED, START, element, i32, i64
+from nram.programs.native.instructions import HALTED, START
 from nram.programs.native.llvm import build_advance
 
 OPERATIONS_AT_ONCE = 1 << 26

@@ -16,19 +16,15 @@ from typing import Any
 
 from llvmlite import ir
 
-from nram.llvm import I32, I64
+from nram.llvm import I32, I64, Instructions, element, i32, i64
 from nram.programs.ir import Program
 from nram.programs.native.flow import Decision, Flow, RowId, known_before, tests_of
 from nram.programs.native.instructions import (
     HALTED,
     START,
-    Instructions,
     declare_advance,
-    element,
     emit_row,
     ending_of,
-    i32,
-    i64,
 )
 from nram.programs.native.strides import add_loops
 from nram.programs.native.tables import build_table_walk

@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from llvmlite import ir
 
-from nram.llvm import I1, I32, I64
+from nram.llvm import I1, I32, I64, Instructions, i32, i64
 from nram.programs.interpret import Machine
 from nram.programs.ir import Program, Row
 from nram.programs.native.flow import Decision, Flow, RowId
-from nram.programs.native.instructions import Instructions, emit_row, i32, i64
+from nram.programs.native.instructions import emit_row
 
 if TYPE_CHECKING:
     from nram.programs.native.llvm import Advance

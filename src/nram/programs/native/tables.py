@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from nram.llvm import I8, I32, I64
+from nram.llvm import I8, I32, I64, Instructions, element, i32, i64
 from nram.modules import PAPER_MODULES
 from nram.programs.ir import Program, Row, Value, emitted
 from nram.programs.native.flow import Decision, decide, tests_of
-from nram.programs.native.instructions import HALTED, START, Instructions, declare_advance, element, ending_of, i32, i64
+from nram.programs.native.instructions import HALTED, START, declare_advance, ending_of
 
 NUMBERS = 3  # slots for 0, 1 and 2
 HALT = 1 << 30
