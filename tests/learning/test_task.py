@@ -14,6 +14,7 @@ from nram.learning.task import training_tasks
 from nram.limits import StepLimit
 from nram.tasks.base import GivenInstance
 from nram.tasks.example_files import Example, read_examples
+from nram.training.config import StageConfig, TrainConfig
 from nram.training.evaluation import Trial, draw_trial
 
 
@@ -89,11 +90,25 @@ def test_where_every_size_has_its_own_memory_size_both_kinds_of_task_are_tried(t
     rows = [([0, *[v] * n, 0], [n * v % (n + 2), *[v] * n, 0]) for n in range(2, 6) for v in range(1, n + 1)]
     padded, exact = training_tasks(_examples(tmp_path, rows), "sum")
     assert [padded.least_memory(n) for n in range(2, 6)] == [4, 5, 6, 7] == [exact.least_memory(n) for n in range(2, 6)]
-    assert padded.nearest(np.arange(1, 7), 6).tolist() == [2, 2, 3, 4, 4, 4]
+    assert padded.examples and exact.examples
+    assert padded.examples.nearest(np.arange(1, 7), 6).tolist() == [2, 2, 3, 4, 4, 4]
     # In a memory of its own there is one size only, and the step limit must be that of this size.
-    assert exact.nearest(np.arange(1, 7), 6).tolist() == [4] * 6
+    assert exact.examples.nearest(np.arange(1, 7), 6).tolist() == [4] * 6
     assert {len(_nonzero(one.input)) for one in exact.sample(4, 40, 0, 6)} == {4}
     assert {len(_nonzero(one.input)) for n in (2, 3, 4) for one in padded.sample(n, 40, 0, 6)} == {2, 3, 4}
+
+
+def test_a_stage_trains_at_several_memory_sizes_where_one_has_too_few_examples(tmp_path: Path):
+    def sizes(rows: list[tuple[list[int], list[int]]]) -> list[int]:
+        (task,) = training_tasks(_examples(tmp_path, rows), "complement")
+        stage = StageConfig(1, 10, 4)
+        config = TrainConfig(task.name, stages=(stage,))
+        assert config.turns(stage)[0] == stage
+        return [config.memory_size(turn) for turn in config.turns(stage)]
+
+    assert sizes(_complement(range(3, 9))) == [8, 7, 6, 5]  # of 7, 6, 5 and 4 examples; each size is compiled
+    assert sizes(_complement(range(13, 16))) == [15, 14]  # 14 and 13 are enough
+    assert sizes([([0, v, *[0] * room], [v, v, *[0] * room]) for v in (1, 2) for room in (1, 2, 3)]) == [5]
 
 
 def _nonzero(memory: list[int]) -> list[int]:

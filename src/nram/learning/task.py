@@ -1,9 +1,9 @@
 """Examples as a task for the trainer: it draws the given examples, and nothing else exists.
 
 The complexity of an instance is the size of its example, or the number of cells that it changes if these are more. A
-stage trains at one memory size M. Smaller memories are padded with zeros, unless the answers depend on M: then a stage
-draws only examples of its own M. Members are selected on the examples as given, each in its own memory. So a member
-that works only in padded memories, or at a single M, is found out.
+training step has one memory size M. Smaller memories are padded with zeros, unless the answers depend on M: then a
+stage trains at several M in turn, on examples of exactly these. Members are selected on the examples as given, each in
+its own memory. So a member that works only in padded memories, or at a single M, is found out.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nram.extensions import known_task, register_task, task_names
+from nram.learning.parts import FEW
 from nram.limits import StepLimit
 from nram.tasks._traced import Pool
 from nram.tasks.base import GivenInstance, Task, TracedInstance
@@ -27,7 +28,8 @@ from nram.tasks.example_files import Example
 if TYPE_CHECKING:
     from jax import Array
 
-ENOUGH = 8  # examples of one memory size to train on, without padding others
+ENOUGH = 8  # examples of one complexity and one memory size to train on, without padding others
+MOST_SIZES = 4  # memory sizes of a stage: each is compiled
 STEEPEST = 64  # steps per item of a T(n)
 
 Answer = dict[int, int]
@@ -66,8 +68,7 @@ def _task(examples: Sequence[Example], name: str, exact: bool) -> Task:
         sample_input=pools.sample_input,
         oracle=pools.oracle,
         sample_traced=pools.sample_traced,
-        nearest=pools.nearest,
-        given=pools.given,
+        examples=pools,
     )
     return known_task(task.name) if task.name in task_names() else register_task(task)
 
@@ -82,8 +83,6 @@ class _Pools:
         self.cells = np.array([example.cells for example in examples], np.int32)
         self.memories = np.unique(self.cells)
         self.levels = np.array([_level(example) for example in examples], np.int32)
-        if exact:
-            self.levels = np.maximum(self.levels, _first_level(self.levels, self.cells))
         self.answers: dict[Any, Answer] = {}
         """What is asked of every input. Examples with one input, in whatever padded memory, are asked together."""
         for one in self.instances:
@@ -99,13 +98,26 @@ class _Pools:
     def _memory_sizes(self) -> Iterator[int]:
         """For each complexity, the largest first: the memory that holds all examples up to it.
 
-        If answers depend on M, it is the memory size with the most examples, so that they teach the most.
+        If answers depend on M, it is the memory size with the most examples.
         """
         size = int(self.cells.max())
         for level in self._least_from[::-1]:
             counts = Counter(self.cells[(self.levels <= level) & (self.cells <= size)].tolist())
             size = max(counts, key=lambda cells: (counts[cells] if self.exact else 0, cells), default=size)
             yield size
+
+    def memory_sizes(self, n: int) -> list[int]:
+        """The memory sizes of a stage that goes up to n: one, unless it would have too few examples.
+
+        Where answers depend on M, a single memory size often has so few that members learn them by heart.
+        """
+        sizes = [self.least_memory(n)]
+        if self.exact:
+            counts = Counter(self.cells[self.levels <= n].tolist())
+            for size in sorted(counts, key=lambda size: (-counts[size], -size)):
+                if size not in sizes and len(sizes) < MOST_SIZES and sum(counts[one] for one in sizes) < FEW:
+                    sizes.append(size)
+        return sizes
 
     def _pool(self, memory_size: int) -> Pool:
         """The examples to draw from at a memory size.
@@ -172,16 +184,6 @@ def _level(example: Example) -> int:
     """How much there is to do. A memory of zeros has size 0, and all its cells may have to change."""
     instance = example.instance
     return max(1, example.size, sum(instance.output[cell] != instance.input[cell] for cell in instance.cells))
-
-
-def _first_level(levels: np.ndarray, cells: np.ndarray) -> int:
-    """The complexity up to which some memory size has enough examples, or else the smallest.
-
-    Without padding the smallest complexities have few examples each, so they are drawn together.
-    """
-    first = levels.min()
-    enough = (n for n in np.unique(levels) if max(Counter(cells[levels <= n].tolist()).values()) >= ENOUGH)
-    return int(next(enough, first))
 
 
 def _depends_on_memory(examples: Sequence[Example]) -> bool:

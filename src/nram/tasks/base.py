@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from nram.display import Displayed, Fixed, cells_in_words, counted, heading, memory_table, table
 from nram.errors import UsageError
@@ -94,9 +94,20 @@ def all_output_cells(memory: Sequence[int], cells: list[int]) -> list[int]:
     return cells
 
 
-def every_complexity(n: Any, memory_size: int) -> Any:
-    """The complexity of what is drawn by a task that has instances of every n."""
-    return n
+class Examples(Protocol):
+    """The examples of a file, where a task has no other instances. They do not have every n at every M."""
+
+    def memory_sizes(self, n: int) -> Sequence[int]:
+        """The memory sizes at which a stage up to n trains in turn."""
+        ...
+
+    def nearest(self, n: Any, memory_size: int) -> Any:
+        """The complexity of what is drawn for n, which may be an array."""
+        ...
+
+    def given(self) -> tuple[GivenInstance, Any]:
+        """All of them in their own memories, and their complexities."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -124,10 +135,8 @@ class Task(Fixed):
     draws examples with `sample_input` and `oracle` ahead of time."""
     scored_cells: Callable[[Sequence[int], list[int]], list[int]] = all_output_cells
     """(memory at the start, output cells) -> the cells that count for the paper's error."""
-    nearest: Callable[[Any, int], Any] = every_complexity
-    """(n, M) -> the complexity of what `sample_traced` draws. Examples from a file do not have every n at every M."""
-    given: Callable[[], tuple[GivenInstance, Any]] | None = None
-    """All instances as arrays, with their complexities, where they are all there is: examples from a file."""
+    examples: Examples | None = None
+    """The examples of a file, where the task has no other instances."""
     legal_inputs: Callable[[int, int], Iterator[list[int]]] | None = None
     """(n, M) -> every memory that `sample_input` can draw, each once. None: the task does not list them."""
     symbolic: Callable[[int, Term], Iterator[SymbolicCase]] | None = None

@@ -207,6 +207,15 @@ class TrainConfig:
     def memory_size(self, stage: StageConfig) -> int:
         return known_task(self.task).least_memory(stage.max_complexity) + stage.extra_memory
 
+    def turns(self, stage: StageConfig) -> tuple[StageConfig, ...]:
+        """The stage at each of the memory sizes at which it trains in turn."""
+        task = known_task(self.task)
+        if task.examples is None:
+            return (stage,)
+        least = task.least_memory(stage.max_complexity)
+        sizes = task.examples.memory_sizes(stage.max_complexity)
+        return tuple(replace(stage, extra_memory=stage.extra_memory + size - least) for size in sizes)
+
     def validation_cells(self, stage: StageConfig) -> int:
         """The cells of the validation set, whose instances go up to twice the stage's complexity."""
         return self.validation * known_task(self.task).least_memory(2 * stage.max_complexity)

@@ -61,8 +61,9 @@ def draw_trial(trial: Trial) -> tuple[Instances, np.ndarray]:
 def _drawn(trial: Trial) -> tuple[Instances, np.ndarray]:
     task = known_task(trial.task)
     stream = {"validation": 1, "examination": 2, "test": 3}[trial.purpose]
-    if task.given is not None and not trial.one_size:
-        return _chosen(*task.given(), trial, np.random.default_rng([trial.seed, stream]))
+    examples = task.examples
+    if examples and not trial.one_size:
+        return _chosen(*examples.given(), trial, np.random.default_rng([trial.seed, stream]))
 
     def choose(key: Array) -> tuple[Array, Array]:
         key = jax.random.fold_in(jax.random.fold_in(key, 7_000_000 + stream), trial.max_complexity)
@@ -71,7 +72,9 @@ def _drawn(trial: Trial) -> tuple[Instances, np.ndarray]:
         complexity = jax.random.randint(complexity_key, (trial.count,), low, high + 1, jnp.int32)
         if not trial.uniform:
             complexity = jnp.where(jnp.arange(trial.count) % 2 == 1, high, complexity)
-        return jax.random.split(instance_key, trial.count), task.nearest(complexity, trial.memory_size)
+        if examples:
+            complexity = examples.nearest(complexity, trial.memory_size)
+        return jax.random.split(instance_key, trial.count), complexity
 
     def draw(key: Array) -> tuple[TracedInstance, Array]:
         keys, complexity = choose(key)
@@ -134,7 +137,7 @@ def evaluate(config: TrainConfig, controller: Controller, trial: Trial, mode: Mo
     for each M, so all its memories have the size of training.
     """
     task = known_task(trial.task)
-    instances, complexity = draw_trial(replace(trial, one_size=mode == "soft" and task.given is not None))
+    instances, complexity = draw_trial(replace(trial, one_size=mode == "soft" and task.examples is not None))
     limits = task.step_limit.named(complexity, limit)
     if mode == "hard":
         population = jax.tree.map(lambda leaf: np.asarray(leaf)[None], controller)
@@ -174,7 +177,7 @@ FAR = 50  # the paper tests generalisation up to here
 
 def goes_far(config: TrainConfig) -> bool:
     """Whether the task has instances of complexity FAR. Examples from a file are all there is."""
-    return known_task(config.task).given is None
+    return known_task(config.task).examples is None
 
 
 def examine(

@@ -137,7 +137,8 @@ def draw_batch(
     size = config.memory_size(stage)
     draw = pool.draw if pool else partial(task.draw_traced, memory_size=size)
     instances = jax.vmap(draw)(jax.random.split(instance_key, config.batch), complexity)
-    complexity = task.nearest(complexity, size)
+    if task.examples:
+        complexity = task.examples.nearest(complexity, size)
     return instances, member_limit(config, hyper, complexity) + slack
 
 

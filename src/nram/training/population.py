@@ -20,6 +20,7 @@ from nram.training.footprint import members_at_once
 from nram.training.kernels import kernel_of
 from nram.training.mapping import mapped
 from nram.training.member import Hyper, Member, StepReport, init_member, train_step
+from nram.training.pools import CHUNK
 
 
 class Population(NamedTuple):
@@ -90,27 +91,32 @@ def compile_training(config: TrainConfig, stage: StageConfig, devices: list[Devi
 
     `keys` has a key per member; step number `first + i` of the stage uses the key folded with it, so
     a stage can be cut into any number of calls. Unless a kernel is given, it is the fastest there is.
+    A stage that trains at several memory sizes takes the next one every `CHUNK` steps; a call has one.
     """
-    kernel = kernel or kernel_of(config, stage, devices)
 
-    def train(pool: Pool | None, member: Member, hyper: Hyper, key: Array, first: Array, steps: Array):
-        def one(index, carry):
-            member, total = carry
-            step_key = jax.random.fold_in(key, first + index)
-            member, report = train_step(config, stage, hyper, step_key, member, kernel.shape, pool)
-            return member, jax.tree.map(jnp.add, total, report)
+    def compiled_at(turn: StageConfig):
+        chosen = kernel if kernel and turn == stage else kernel_of(config, turn, devices)
 
-        nothing = StepReport(jnp.float32(0), jnp.float32(0), jnp.float32(0))
-        member, total = jax.lax.fori_loop(0, steps, one, (member, nothing))
-        return member, jax.tree.map(lambda sums: sums / jnp.maximum(steps, 1), total)
+        def train(pool: Pool | None, member: Member, hyper: Hyper, key: Array, first: Array, steps: Array):
+            def one(index, carry):
+                member, total = carry
+                step_key = jax.random.fold_in(key, first + index)
+                member, report = train_step(config, turn, hyper, step_key, member, chosen.shape, pool)
+                return member, jax.tree.map(jnp.add, total, report)
 
-    compiled = mapped(train, devices, stage.population, members_at_once(config, stage, devices, kernel), shared=1)
+            nothing = StepReport(jnp.float32(0), jnp.float32(0), jnp.float32(0))
+            member, total = jax.lax.fori_loop(0, steps, one, (member, nothing))
+            return member, jax.tree.map(lambda sums: sums / jnp.maximum(steps, 1), total)
+
+        return mapped(train, devices, turn.population, members_at_once(config, turn, devices, chosen), shared=1)
+
+    compiled = [compiled_at(turn) for turn in config.turns(stage)]
 
     def run(
         population: Population, keys: Array, first: int, steps: int, pool: Pool | None = None
     ) -> tuple[Population, StepReport]:
-        count = stage.population
-        members, report = compiled(
+        count, turn = stage.population, first // CHUNK % len(compiled)
+        members, report = compiled[turn](
             pool, population.members, population.hyper, keys, np.full(count, first), np.full(count, steps)
         )
         return Population(members, population.hyper), report
