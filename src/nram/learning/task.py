@@ -211,7 +211,7 @@ def _covering_limit(levels: np.ndarray, steps: Sequence[int]) -> StepLimit:
     def limit(per_item: int) -> StepLimit:
         return StepLimit(per_item, max(1, int(np.max(np.asarray(steps) - per_item * levels))))
 
-    return min(map(limit, range(STEEPEST)), key=lambda limit: float(np.mean(limit(levels))))
+    return min(map(limit, range(1, STEEPEST + 1)), key=lambda limit: float(np.mean(limit(levels))))
 
 
 def _digest(examples: Sequence[Example], exact: bool) -> str:
