@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from safetensors.numpy import load_file
 
-from nram.training import trainer
+from nram.training import group, trainer
 
 CLOCK = ("seconds", "seconds_left", "example_steps_per_s", "peak_memory", "notice")
 
@@ -25,8 +25,8 @@ def shared_compilation() -> Iterator[pytest.MonkeyPatch]:
 
     with pytest.MonkeyPatch.context() as patch:
         for name in ("compile_training", "compile_validation", "compile_fit"):
-            patch.setattr(trainer, name, remember(getattr(trainer, name)))
-        patch.setattr(trainer, "init_population", lru_cache(trainer.init_population))
+            patch.setattr(group, name, remember(getattr(group, name)))
+        patch.setattr(group, "init_population", lru_cache(group.init_population))
         patch.setattr(trainer, "CHECKPOINT_SECONDS", 0)
         yield patch
 

@@ -26,7 +26,7 @@ from nram.reproduction.examining import Plan
 from nram.reproduction.job import ReproductionJob
 from nram.tasks.example_files import ExampleFile, read_examples
 from nram.training.callbacks import Interrupted, Report, TrainingCallbacks
-from nram.training.config import TrainConfig
+from nram.training.config import CullConfig, TrainConfig
 from nram.training.job import TrainingJob
 from nram.training.settings import load_config
 
@@ -191,8 +191,9 @@ def test_learning_that_was_stopped_and_resumed_ends_like_undisturbed_learning(by
 
 
 def small(configuration: TrainConfig) -> TrainConfig:
-    """The same with as little work as SETTINGS."""
-    stage = replace(configuration.stages[-1], steps=10, population=2, keep=None, stop_at=0)
+    """Its first group alone, with as little work as SETTINGS."""
+    configuration = configuration.group_configs[0]
+    stage = replace(configuration.stages[-1], steps=10, population=2, keep=None, cull=CullConfig())
     amounts = {name: SETTINGS[name] for name in ("batch", "validation", "check_every")}
     return replace(configuration, **amounts, machine=config_of(configuration.task).machine, stages=(stage,))
 
