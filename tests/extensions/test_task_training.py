@@ -1,4 +1,4 @@
-"""Training on a task that has no sampler inside JAX: batches by calls back into Python."""
+"""Training on a task that has no sampler inside JAX, and its instances inside compiled code."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
@@ -20,14 +21,12 @@ from nram.errors import UsageError
 from nram.extensions import get_task
 from nram.tasks import TASKS
 from nram.training.callbacks import Interrupted, Report, TrainingCallbacks
-from nram.training.config import StageConfig, TrainConfig
-from nram.training.pools import CHUNK, SLICES, Pools, fresh_pool
+from nram.training.config import CullConfig, MachineConfig, StageConfig, TrainConfig
+from nram.training.pools import CHUNK, SLICES, Pools
 from nram.training.run_folder import RunFolder
-from nram.training.settings import load_config
 from nram.training.trainer import train
 
 EXAMPLE = Path(__file__).parents[2] / "src/nram/examples" / "tasks" / "maximum.py"
-SMALL = ("batch=4", "validation=8", "hidden=4", "registers=2", 'modules=["READ","MAX","WRITE"]', "max_complexity=3")
 CONFIG = TrainConfig(str(EXAMPLE), batch=12, seed=3)
 STAGE = StageConfig(4, 200, 2, extra_memory=1)
 SIZE = 7
@@ -83,12 +82,29 @@ def test_a_pool_depends_on_the_step_alone():
     assert sorted(rows(pools[4])) != sorted(rows(pools[5]))
 
 
-def test_pools_of_other_seeds_stages_and_purposes_differ():
-    first = rows(fresh_pool(CONFIG, STAGE, 0, 5))
-    others = (fresh_pool(replace(CONFIG, seed=4), STAGE, 0, 5), fresh_pool(CONFIG, STAGE, 1, 5))
-    others += (fresh_pool(CONFIG, STAGE, 0, 6), fresh_pool(CONFIG, STAGE, "fit", 0, 5))
-    assert all(rows(other) != first for other in others)
-    assert rows(fresh_pool(CONFIG, STAGE, 0, 5)) == first
+def test_pools_of_other_seeds_and_stages_differ():
+    first = rows(Pools(CONFIG, STAGE, 0).at(0))
+    assert rows(Pools(replace(CONFIG, seed=4), STAGE, 0).at(0)) != first
+    assert rows(Pools(CONFIG, STAGE, 1).at(0)) != first
+
+
+@pytest.mark.parametrize("step", [0, 10, CHUNK, CHUNK + 1, 2 * CHUNK])
+def test_members_are_judged_on_examples_that_they_train_on_only_later(step):
+    pools = Pools(CONFIG, STAGE, 0)
+    unseen = pools.unseen(step)
+    assert unseen is not None and same(unseen, Pools(CONFIG, STAGE, 0).unseen(step))
+    each = 12 * CHUNK // 4
+    assert unseen.counts.tolist() == [each] * 4
+
+    def slices(first: int) -> Any:
+        pool = pools.at(first)
+        assert pool is not None
+        return pool.examples.input.reshape(4, SLICES, each, SIZE)
+
+    new = unseen.examples.input.reshape(4, each, SIZE)
+    trained = [slices(first)[:, i] for first in range(0, step, CHUNK) for i in range(SLICES)]
+    assert not any(np.array_equal(new, old) for old in trained)
+    assert np.array_equal(new, slices(-(-step // CHUNK) * CHUNK)[:, -1])
 
 
 def test_a_slice_stays_for_some_chunks_and_the_next_pool_has_a_new_one():
@@ -105,7 +121,7 @@ def test_a_slice_stays_for_some_chunks_and_the_next_pool_has_a_new_one():
 def test_a_task_that_draws_inside_compiled_code_needs_no_pool():
     config = TrainConfig("copy")
     pools = Pools(config, STAGE, 0)
-    assert pools.at(30) is None and fresh_pool(config, STAGE, 0) is None
+    assert pools.at(30) is None and pools.unseen(30) is None
     assert pools.steps_from(30) == CHUNK and Pools(CONFIG, STAGE, 0).steps_from(30) == 2 * CHUNK - 30
 
 
@@ -142,8 +158,9 @@ class Reports(TrainingCallbacks):
 
 def test_a_run_that_was_stopped_ends_in_the_same_bits(tmp_path):
     """A check every 10 steps cuts the chunks of 25: at 10, 20, 25, 30, 40."""
-    overrides = [*SMALL, "population=2", "steps=40", "check_every=10", "cull.share=0.5", "stop_at=0"]
-    config = load_config(str(EXAMPLE), overrides=overrides)
+    machine = MachineConfig(registers=2, modules=("READ", "MAX", "WRITE"), hidden=4)
+    stage = StageConfig(3, 40, 2, cull=CullConfig(share=0.5))
+    config = TrainConfig(str(EXAMPLE), batch=4, validation=8, check_every=10, machine=machine, stages=(stage,))
 
     def go_on(path: Path, stop_at: int | None = None) -> None:
         run = RunFolder.open(path, True) if (path / "run.json").is_file() else RunFolder.create(path, config, [], "")
@@ -166,7 +183,7 @@ import sys, threading, time
 from dataclasses import replace
 import nram
 from nram.process import interruptible, prepare
-from nram.training.config import StageConfig, TrainConfig
+from nram.training.config import CullConfig, MachineConfig, StageConfig, TrainConfig
 from nram.training.pools import CHUNK, Pools
 
 def sample_input(rng, n, size):

@@ -19,7 +19,7 @@ from nram.training.config import MachineConfig, StageConfig, TrainConfig
 from nram.training.kernels import kernel_of
 from nram.training.mapping import mapped
 from nram.training.member import batch_outcomes, draw_batch
-from nram.training.pools import CHUNK, Pools, fresh_pool
+from nram.training.pools import CHUNK, Pools
 from nram.training.population import compile_training, init_population, stage_keys
 
 REFERENCE = Path(__file__).parents[3] / "benchmarks" / "reference_step.py"  # in a checkout, not in a wheel
@@ -95,12 +95,12 @@ def _measure_step(shape: StepShape, devices: list[Device], seconds: float, kerne
     population, keys = init_population(config, shape.population), stage_keys(config, 0)
 
     def run_batch(pool, hyper, controller, level, key):
-        batch = draw_batch(config, stage, level, key, pool)
+        batch = draw_batch(config, stage, hyper, level, key, pool)
         return batch_outcomes(config, stage, hyper, controller, batch, kernel.shape)
 
     forward = mapped(run_batch, devices, shape.population, shared=1)
     members, hyper = population
-    inputs = (fresh_pool(config, stage), hyper, members.controller, members.progress.level, keys)
+    inputs = (Pools(config, stage, 0).at(0), hyper, members.controller, members.progress.level, keys)
     return {
         "forward_example_steps_per_s": _rate(lambda: forward(*inputs), shape.example_steps, seconds),
         "train_example_steps_per_s": shape.example_steps / training_seconds(shape, devices, seconds, kernel),

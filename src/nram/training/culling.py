@@ -22,6 +22,7 @@ import numpy as np
 
 from nram.machine.kernels.common.choice import Kernel
 from nram.runtime import Device
+from nram.tasks._traced import Pool
 from nram.training.cloning import clone
 from nram.training.config import StageConfig, TrainConfig
 from nram.training.discrete import Score, compile_discrete
@@ -31,7 +32,6 @@ from nram.training.kernels import kernel_of
 from nram.training.lexicase import choose_by_examples
 from nram.training.mapping import mapped
 from nram.training.member import Island, batch_outcomes, draw_batch, member_limit
-from nram.training.pools import fresh_pool
 from nram.training.population import Population, init_population
 from nram.training.selection import validation_of
 
@@ -60,7 +60,7 @@ class Fit(NamedTuple):
 
 
 def compile_fit(config: TrainConfig, stage: StageConfig, devices: list[Device], kernel: Kernel | None = None):
-    """A function (population, stage index, step) -> Fit."""
+    """A function (population, stage index, step, pool) -> Fit."""
     kernel = kernel or kernel_of(config, stage, devices)
     batches = -(-EXAMPLES // config.batch)
     uniform = replace(config, curriculum=replace(config.curriculum, enabled=False))
@@ -79,12 +79,11 @@ def compile_fit(config: TrainConfig, stage: StageConfig, devices: list[Device], 
 
     run = compile_discrete(config.machine, devices, stage.population)
 
-    def fit(population: Population, stage_index: int, step: int) -> Fit:
+    def fit(population: Population, stage_index: int, step: int, pool: Pool | None = None) -> Fit:
         key = jax.random.fold_in(jax.random.fold_in(jax.random.key(config.seed), _STREAM + stage_index), step)
         keys = jax.random.split(key, batches)
         everyone = jnp.broadcast_to(keys, (stage.population, batches))
         members = population.members
-        pool = fresh_pool(config, stage, "fit", stage_index, step)
         errors, loss = measure(pool, population.hyper, members.controller, members.progress.level, everyone)
         columns = jax.tree.map(lambda column: np.asarray(column)[:, None], population.hyper)
         limits = member_limit(config, columns, complexity) + slack

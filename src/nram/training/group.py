@@ -64,7 +64,7 @@ class _Compiled(NamedTuple):
 
     advance: Callable[..., tuple[Population, StepReport]]
     pools: Pools
-    fit: Callable[[Population, int, int], Fit] | None
+    fit: Callable[..., Fit] | None
     validate: Callable[[Population], Score]
 
 
@@ -155,7 +155,9 @@ class Group:
 
     def _score(self, compiled: _Compiled) -> tuple[Fit | None, Score]:
         state, population = self.state, self.members()
-        found = compiled.fit(population, state.stage, state.step) if compiled.fit else None
+        found = None
+        if compiled.fit:
+            found = compiled.fit(population, state.stage, state.step, compiled.pools.unseen(state.step))
         self.hooks.stop_if_asked()
         # A straight-through stage is scored under its own step limits; those of the task are for later stages.
         score = found.score if self.stage.straight_through and found else compiled.validate(population)

@@ -36,20 +36,13 @@ DRAW_SECONDS, PAUSE_SECONDS = 1e-4, 1e-5  # of a thread that draws ahead, in tur
 _Made = tuple[dict[int, TracedInstance], Pool]  # slices by their numbers, and the pool of them
 
 
-def fresh_pool(config: TrainConfig, stage: StageConfig, *words: object) -> Pool | None:
-    """A pool of one slice, named by these words; None if the task draws inside compiled code."""
-    if known_task(config.task).sample_traced is not None:
-        return None
-    return _joined(config, [_slice(config, stage, lambda: None, *words)])
-
-
 class Pools:
-    """The pools of a stage, which these words name."""
+    """The pools of a stage of a group."""
 
-    def __init__(self, config: TrainConfig, stage: StageConfig, *words: object):
-        self.config = config
-        self.needed = known_task(config.task).sample_traced is None
-        self.draw = partial(_slice, config, stage, self._pause, *words)
+    def __init__(self, config: TrainConfig, stage: StageConfig, stage_index: int):
+        self.config, self.stage, self.stage_index = config, stage, stage_index
+        self.task = known_task(config.task)
+        self.needed = self.task.sample_traced is None
         self.chunk, self.slices, self.pool = -1, {}, None
         self.next: Future[_Made] | None = None
         self.awaited, self.paused = False, 0.0
@@ -68,11 +61,34 @@ class Pools:
             self.next = _started(partial(self._made, chunk + 1))
         return self.pool
 
+    def unseen(self, step: int) -> Pool | None:
+        """Examples that no member has trained on before this step: those of the slice that is new next."""
+        self.at(step)
+        if not self.next:
+            return None
+        slices, number = self.slices, -(-step // CHUNK)
+        if number not in slices:
+            slices, _ = self.next.result()
+        return self._joined([slices[number]])
+
     def _made(self, chunk: int) -> _Made:
         """The slices of a chunk, of which some are drawn already, and the pool of them."""
         numbers = range(chunk - SLICES + 1, chunk + 1)
-        slices = {i: self.slices[i] if i in self.slices else self.draw(i) for i in numbers}
-        return slices, _joined(self.config, list(slices.values()))
+        slices = {i: self.slices[i] if i in self.slices else self._drawn(i) for i in numbers}
+        return slices, self._joined(list(slices.values()))
+
+    def _drawn(self, number: int) -> TracedInstance:
+        """A slice: arrays [complexities, examples, M] with equally many examples of every complexity of the stage."""
+        task, size = self.task, self.config.memory_size(self.stage)
+        complexities = range(task.min_complexity, self.stage.max_complexity + 1)
+        each = -(-self.config.batch * CHUNK // len(complexities))
+        rng = random.Random(f"examples {self.config.seed} {self.stage_index} {number}")
+        drawn = []
+        for n in complexities:
+            for _ in range(each):
+                drawn.append(task.solved(task.sample_input(rng, n, size), n))
+                self._pause()
+        return TracedInstance(*(array.reshape(len(complexities), each, size) for array in as_arrays(drawn)))
 
     def _pause(self) -> None:
         """Let the main thread run, unless it waits for this pool.
@@ -84,34 +100,16 @@ class Pools:
             time.sleep(PAUSE_SECONDS)
             self.paused = time.perf_counter()
 
-
-def _slice(config: TrainConfig, stage: StageConfig, pause: Callable[[], None], *words: object) -> TracedInstance:
-    """Examples as arrays [complexities, examples, M]: equally many of every complexity of the stage.
-
-    `pause` is called after every draw.
-    """
-    task, size = known_task(config.task), config.memory_size(stage)
-    complexities = range(task.min_complexity, stage.max_complexity + 1)
-    each = -(-config.batch * CHUNK // len(complexities))
-    rng = random.Random(" ".join(map(str, ("examples", config.seed, *words))))
-    drawn = []
-    for n in complexities:
-        for _ in range(each):
-            drawn.append(task.solved(task.sample_input(rng, n, size), n))
-            pause()
-    return TracedInstance(*(array.reshape(len(complexities), each, size) for array in as_arrays(drawn)))
-
-
-def _joined(config: TrainConfig, slices: list[TracedInstance]) -> Pool:
-    levels, each, size = slices[0].input.shape
-    least, each = known_task(config.task).min_complexity, each * len(slices)
-    examples: list[Any] = [np.concatenate(parts, axis=1).reshape(-1, size) for parts in zip(*slices, strict=True)]
-    return Pool(
-        TracedInstance(*examples),
-        np.arange(least, least + levels, dtype=np.int32),
-        np.arange(0, each * levels, each, dtype=np.int32),
-        np.full(levels, each, np.int32),
-    )
+    def _joined(self, slices: list[TracedInstance]) -> Pool:
+        levels, each, size = slices[0].input.shape
+        least, each = self.task.min_complexity, each * len(slices)
+        examples: list[Any] = [np.concatenate(parts, axis=1).reshape(-1, size) for parts in zip(*slices, strict=True)]
+        return Pool(
+            TracedInstance(*examples),
+            np.arange(least, least + levels, dtype=np.int32),
+            np.arange(0, each * levels, each, dtype=np.int32),
+            np.full(levels, each, np.int32),
+        )
 
 
 def _started(draw: Callable[[], _Made]) -> Future[_Made]:
