@@ -99,7 +99,7 @@ class Group:
         return self.population
 
     def round(self) -> None:
-        """Train to the next check, and do what follows from it."""
+        """Train to the next check, and do what follows from it. The caller keeps the state that it ends in."""
         config, state, stage, hooks = self.config, self.state, self.stage, self.hooks
         population, compiled = self.members(), self._compile()
         pools = compiled.pools
@@ -125,12 +125,11 @@ class Group:
             if stage.cull.share and found and score:
                 self.population = cull(config, state.stage, state.step, population, found, score)
                 self.examinations = {}
-            hooks.keep()
-            hooks.stop_if_asked()
             if checked:
                 return
+            hooks.keep()
+            hooks.stop_if_asked()
         self._end_stage(score or self._score(compiled)[1])  # without a score: resumed at the very end of the stage
-        hooks.keep()
 
     def _compile(self) -> _Compiled:
         """The functions of the stage. Those of an earlier attempt are used again."""

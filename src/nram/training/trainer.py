@@ -86,8 +86,9 @@ class _Trainer:
             for index, (one, state) in enumerate(zip(config.group_configs, self.state.groups, strict=True))
         ]
         run.cut_metrics(self.state.rows)
-        self._keep()
+        self.latest = max(0, self.state.current)  # the group of the last round
         self.saved_at = self.ticked_at = time.monotonic()
+        self._keep()
 
     def _hooks(self, index: int) -> Hooks:
         return Hooks(
@@ -107,6 +108,7 @@ class _Trainer:
                 if chosen is None:
                     return
                 state.current = chosen
+            self.latest = state.current
             group = self.groups[state.current]
             if group.population is None:
                 self._begin(state.current)
@@ -117,6 +119,7 @@ class _Trainer:
             self._keep()
             if group.state.stage != stage or group.state.done:
                 self._save()
+            self._stop_if_asked()
 
     def _begin(self, index: int) -> None:
         join(self.state.groups, index)
@@ -230,7 +233,7 @@ class _Trainer:
         return stuck_notice(self.run, self.config) if before < PATIENCE <= self.state.on_first_level else None
 
     def _named(self, index: int, text: str) -> str:
-        return f"{self.config.groups[index].name}: {text}" if self.config.groups else text
+        return f"group {self.config.groups[index].name}: {text}" if self.config.groups else text
 
     def _note(self, index: int, text: str) -> None:
         self.callbacks.note(self._named(index, f"stage {self.groups[index].state.stage}: {text}"))
@@ -243,7 +246,7 @@ class _Trainer:
         """
         state = replace(self.state, groups=[replace(group.state) for group in self.groups])
         self.kept = [group.population for group in self.groups], state
-        if time.monotonic() - getattr(self, "saved_at", time.monotonic()) >= CHECKPOINT_SECONDS:
+        if time.monotonic() - self.saved_at >= CHECKPOINT_SECONDS:
             self._save()
 
     def _stop_if_asked(self) -> None:
@@ -253,8 +256,9 @@ class _Trainer:
             state.seconds = self.state.seconds
             self._save()
             onwards = self.run.resume_command(self.config)
-            group = state.groups[max(0, state.current)]
-            raise Interrupted(f"stopped at step {group.step} of stage {group.stage}; go on with: {onwards}")
+            group = state.groups[self.latest]
+            where = self._named(self.latest, f"step {group.step} of stage {group.stage}")
+            raise Interrupted(f"stopped at {where}; go on with: {onwards}")
 
     def _save(self) -> None:
         populations, state = self.kept
