@@ -20,7 +20,15 @@ from nram.training.mapping import mapped
 from nram.training.settings import config_from_dict, config_to_dict, load_config
 
 EXAMPLE = Path(__file__).parents[2] / "src/nram/examples" / "tasks" / "maximum.py"
-SMALL = ("batch=4", "validation=8", "check_every=3", "hidden=4", "registers=2", 'modules=["READ","MAX","WRITE"]')
+SMALL = (
+    "groups=[]",
+    "batch=4",
+    "validation=8",
+    "check_every=3",
+    "hidden=4",
+    "registers=2",
+    'modules=["READ","MAX","WRITE"]',
+)
 SIZE = 9
 COMPLEXITIES = np.array([1, 3, 5, 2, 7, 4], np.int32)
 
