@@ -263,6 +263,8 @@ class _Trainer:
     def _save(self) -> None:
         populations, state = self.kept
         trees = {str(index): one for index, one in enumerate(populations) if one is not None}
+        if not trees:
+            return  # no group has begun: there is nothing to lose
         arrays = trees if self.config.groups else populations[0]
         description = {"state": asdict(state), "config": config_to_dict(self.config)}
         save_arrays(self.run.checkpoint, jax.tree.map(np.asarray, arrays), description)
