@@ -139,7 +139,7 @@ def test_the_programs_of_a_finished_run_are_scored_after_a_kill(learning, tmp_pa
     whole = learning(tmp_path / "whole").run()
     job = learning(tmp_path / "killed")
     with monkeypatch.context() as patch, pytest.raises(SystemExit):
-        patch.setattr(by_training, "_candidates", lambda *arguments: sys.exit())
+        patch.setattr(by_training, "best_members", lambda *arguments: sys.exit())
         job.run()
     assert (job.folder / "training" / "0" / "result.json").exists()
     again = job.run()
@@ -190,6 +190,9 @@ def test_learning_that_was_stopped_and_resumed_ends_like_undisturbed_learning(by
     assert again.training is None or again.training.runs == 0
 
 
+PAIRS = [(a, b) for a in (1, 2, 3) for b in (1, 2, 3)]
+
+
 def small(configuration: TrainConfig) -> TrainConfig:
     """Its first group alone, with as little work as SETTINGS."""
     configuration = configuration.group_configs[0]
@@ -222,6 +225,18 @@ def test_training_never_looks_at_held_out_examples(learned_from):
     others = [([0, a, a, 2, *[0] * 20], [a + 9, a, a, 2, *[0] * 20], 99) for a in (2, 3, 4, 5)]
     sizes, whole = learned_from("whole", training + held_out)
     assert sizes == {3} and learned_from("others", training + others) == ({3}, whole)
+
+
+def test_learning_ends_at_the_first_check_with_a_program_that_fits(monkeypatch, tmp_path):
+    """Nearly every program leaves the last cell as it is, so some member is right from the beginning."""
+    rows = [{"input": [0, a, b, *[0] * 9], "output": [0, a, b, *[0] * 9], "cells": [11], "steps": 2} for a, b in PAIRS]
+    (tmp_path / "nothing.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    file = read_examples(tmp_path / "nothing.jsonl")
+    every = by_training.configurations
+    monkeypatch.setattr(by_training, "configurations", lambda job, parts: map(small, every(job, parts)))
+    learned = LearningJob(file, tmp_path / "out", method="train", device="cpu").run()
+    assert learned.found and learned.training is not None and (learned.training.runs, learned.training.scored) == (1, 0)
+    assert not (tmp_path / "out" / "training" / "0" / "result.json").exists()
 
 
 # ---- callbacks and refusals

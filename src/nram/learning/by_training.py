@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -24,19 +24,20 @@ from nram.programs.extract.table import extract_table
 from nram.programs.ir import Program
 from nram.programs.simplify import simplify
 from nram.programs.simplify.specialise import visited_situations
-from nram.runtime import device_name, on_devices
+from nram.runtime import device_name, find_devices, on_devices
 from nram.training.callbacks import Interrupted, TrainingCallbacks
 from nram.training.config import TrainConfig
 from nram.training.job import TrainingJob
 from nram.training.member import wiring_of
 from nram.training.settings import load_config
-from nram.training.trainer import best_members
+from nram.training.trainer import MemberDetails, best_members
 
 if TYPE_CHECKING:
     from nram.learning.job import LearningJob
 
 LEAST_SECONDS = 20.0  # compiling a stage takes about this long
 EXTRACTED = 8  # best members of a run whose programs are tried
+EARLY = 2  # of a check's members; trying one takes about a second
 
 
 @dataclass(frozen=True)
@@ -65,12 +66,11 @@ def learn_by_training(
     Yields the result so far after every run, so that it can be saved.
     """
     began = time.monotonic()
-    best: Candidate | None = None
-    fitting: list[Candidate] = []
-    trained, refused = False, 0
+    tried = _Tried(parts)
+    trained = False
 
     def spent(share: float = 1.0) -> bool:
-        return stopping() or time.monotonic() - began > share * seconds
+        return bool(tried.fitting) or stopping() or time.monotonic() - began > share * seconds
 
     kinds = len(training_tasks(parts.training, job.name))
     for index, config in enumerate(configurations(job, parts)):
@@ -80,18 +80,47 @@ def learn_by_training(
         if trained and (spent() or time.monotonic() - began > seconds - LEAST_SECONDS):
             break
         trained = True
+        tried.where = ("run", f"{index}, seed {config.seed}"), ("device", device_name(find_devices(job.device)))
         with contextlib.suppress(Interrupted):  # time is over: the members so far are used
-            run.run(job.device, callbacks, partial(spent, min(1.0, (index + 1) / kinds)))
-        for candidate in _candidates(run, job.device, parts, index):
-            best = better(best, candidate)
-            fitting += [candidate] if candidate.judgement.exact else []
-            refused += candidate.judgement.training.exact and not candidate.judgement.exact
-            if stopping() and run.result is None:  # it can go on, and its members are then tried again
-                break
+            run.run(job.device, callbacks, partial(spent, min(1.0, (index + 1) / kinds)), tried.early)
+        with on_devices(job.device) as devices:
+            for member in best_members(run.folder, config, devices, EXTRACTED):
+                tried.add(member)
+                if stopping() and run.result is None:  # it can go on, and its members are then tried again
+                    break
         scored = index if run.result is None else index + 1
-        yield TrainingEnd(best, tuple(fitting), refused, index + 1, scored, time.monotonic() - began)
-        if best is not None and best.judgement.exact:
+        yield TrainingEnd(tried.best, tuple(tried.fitting), tried.refused, index + 1, scored, time.monotonic() - began)
+        if tried.fitting:
             break
+
+
+@dataclass
+class _Tried:
+    """The programs of members, each tried once."""
+
+    parts: Parts
+    best: Candidate | None = None
+    fitting: list[Candidate] = field(default_factory=list)
+    refused: int = 0
+    programs: set[Program] = field(default_factory=set)
+    where: tuple[tuple[str, str], ...] = ()
+    """The run, for the card."""
+
+    def early(self, members: list[MemberDetails]) -> None:
+        """Try members that are right on the validation set while their run goes on: one may be all that is needed."""
+        for member in members[:EARLY]:
+            self.add(member)
+
+    def add(self, member: MemberDetails) -> None:
+        config, controller, description = member
+        raw = extract_table(controller, wiring_of(config.machine), origin="trained")
+        if raw in self.programs:
+            return
+        self.programs.add(raw)
+        candidate = _simplified(raw, self.parts, (*training_details(config, description), *self.where))
+        self.best = better(self.best, candidate)
+        self.fitting += [candidate] if candidate.judgement.exact else []
+        self.refused += candidate.judgement.training.exact and not candidate.judgement.exact
 
 
 def configurations(job: LearningJob, parts: Parts) -> Iterator[TrainConfig]:
@@ -99,19 +128,6 @@ def configurations(job: LearningJob, parts: Parts) -> Iterator[TrainConfig]:
     tasks = training_tasks(parts.training, job.name)
     for index in count():
         yield load_config(tasks[index % len(tasks)].name, seed=(job.seed + 1000 * index) % 2**32)
-
-
-def _candidates(run: TrainingJob, device: str, parts: Parts, index: int) -> Iterator[Candidate]:
-    """The programs of the best members, whether the run is finished or was stopped."""
-    config = run.config
-    with on_devices(device) as devices:
-        where = (("run", f"{index}, seed {config.seed}"), ("device", device_name(devices)))
-        found = [
-            (extract_table(controller, wiring_of(one.machine), origin="trained"), training_details(one, description))
-            for one, controller, description in best_members(run.folder, config, devices, EXTRACTED)
-        ]
-    for raw, details in found:
-        yield _simplified(raw, parts, (*details, *where))
 
 
 def _simplified(raw: Program, parts: Parts, how: tuple[tuple[str, str], ...]) -> Candidate:

@@ -57,6 +57,8 @@ class Hooks(NamedTuple):
     keep: Callable[[], None]
     """The present state is one from which the run can go on to the same bits."""
     stop_if_asked: Callable[[], None]
+    solved: Callable[[list[Population]], None]
+    """A check found these members right on the whole validation set, the best first."""
 
 
 class _Compiled(NamedTuple):
@@ -177,6 +179,7 @@ class Group:
         state.best_hard = float(score.exact[order[0]])
         state.best_halted = None if stage.straight_through else float(score.halted[order[0]])
         solved = [member for member in order if score.exact[member] == 1.0]
+        self.hooks.solved([member_at(self.members(), member) for member in solved[:EXAMINED]])
         if self.is_last_stage:
             solved = self.perfect(solved)
             state.perfect = len(solved)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nram.extras import require
 from nram.runtime import Device, device_name, on_devices
@@ -17,6 +17,9 @@ from nram.training.callbacks import TrainingCallbacks
 from nram.training.config import TrainConfig
 from nram.training.run_folder import RunFolder
 from nram.training.settings import load_config, require_usable
+
+if TYPE_CHECKING:
+    from nram.training.trainer import MemberDetails
 
 
 @dataclass(frozen=True)
@@ -81,10 +84,12 @@ class TrainingJob:
         device: str = "auto",
         callbacks: TrainingCallbacks | None = None,
         stopping: Callable[[], bool] = lambda: False,
+        solved: Callable[[list[MemberDetails]], None] = lambda members: None,
     ) -> dict[str, Any]:
         """Train to the end, from the checkpoint if there is one, and return the result.
 
         A finished run returns its result at once. When `stopping` becomes true, the run saves and raises `Interrupted`.
+        `solved` gets the members that a check finds right on the whole validation set, the best first.
         """
         callbacks = callbacks or TrainingCallbacks()
         if (result := self.result) is not None:
@@ -92,10 +97,14 @@ class TrainingJob:
             return result
         require("train", "training")
         with on_devices(device) as devices:
-            return self._train(devices, callbacks, stopping)
+            return self._train(devices, callbacks, stopping, solved)
 
     def _train(
-        self, devices: list[Device], callbacks: TrainingCallbacks, stopping: Callable[[], bool]
+        self,
+        devices: list[Device],
+        callbacks: TrainingCallbacks,
+        stopping: Callable[[], bool],
+        solved: Callable[[list[MemberDetails]], None],
     ) -> dict[str, Any]:
         from nram.training.footprint import check_fits  # JAX
         from nram.training.trainer import train
@@ -112,6 +121,6 @@ class TrainingJob:
         with self.folder.locked():
             callbacks.started(self.config, self.folder.path, name)
             try:
-                return train(self.folder, self.config, devices, callbacks, stopping)
+                return train(self.folder, self.config, devices, callbacks, stopping, solved)
             finally:
                 callbacks.ended()

@@ -34,6 +34,10 @@ SOLVED_ERROR = 0.02  # a member with a smaller moving error at the stage's last 
 BEST = 8  # members kept at the end
 
 
+MemberDetails = tuple[TrainConfig, Controller, dict[str, Any]]
+"""The configuration of a member's group, its controller, and its description, as `RunFolder.load_member` gives them."""
+
+
 @dataclass
 class _State:
     """What a checkpoint holds besides the populations."""
@@ -58,9 +62,13 @@ def train(
     devices: list[Device],
     callbacks: TrainingCallbacks | None = None,
     stopping: Callable[[], bool] = lambda: False,
+    solved: Callable[[list[MemberDetails]], None] = lambda members: None,
 ) -> dict[str, Any]:
-    """Train to the end, from the checkpoint if there is one. Returns the result."""
-    trainer = _Trainer(run, config, devices, callbacks or TrainingCallbacks(), stopping)
+    """Train to the end, from the checkpoint if there is one. Returns the result.
+
+    `solved` gets the members that a check finds right on the whole validation set, the best first.
+    """
+    trainer = _Trainer(run, config, devices, callbacks or TrainingCallbacks(), stopping, solved)
     trainer.run_groups()
     return trainer.finish()
 
@@ -73,9 +81,10 @@ class _Trainer:
         devices: list[Device],
         callbacks: TrainingCallbacks,
         stopping: Callable[[], bool],
+        solved: Callable[[list[MemberDetails]], None],
     ):
         self.run, self.config, self.devices = run, config, devices
-        self.callbacks, self.stopping = callbacks, stopping
+        self.callbacks, self.stopping, self.solved = callbacks, stopping, solved
         populations: dict[int, Population] = {}
         if run.checkpoint.is_file():
             self.state, populations = _load_checkpoint(run, config)
@@ -97,6 +106,7 @@ class _Trainer:
             report=lambda report, steps, took, ends: self._report(index, report, steps, took, ends),
             keep=self._keep,
             stop_if_asked=self._stop_if_asked,
+            solved=lambda members: self.solved([_details(self.config.group_configs[index], one) for one in members]),
         )
 
     def run_groups(self) -> None:
@@ -354,9 +364,7 @@ def _described_state(path: Path, description: dict[str, Any]) -> _State:
     return read_record(_Description, {"state": state}, str(path)).state
 
 
-def best_members(
-    run: RunFolder, config: TrainConfig, devices: list[Device], count: int
-) -> Iterator[tuple[TrainConfig, Controller, dict[str, Any]]]:
+def best_members(run: RunFolder, config: TrainConfig, devices: list[Device], count: int) -> Iterator[MemberDetails]:
     """The best members of a run, as `RunFolder.load_member` gives them: those that it kept, or, if it was stopped,
     those of its checkpoint."""
     if run.result is not None:
@@ -368,5 +376,8 @@ def best_members(
         one, population = config.group_configs[index], populations[index]
         score = compile_validation(one, one.stages[state.groups[index].stage], devices)(population)
         for member in ranking(population, score)[:count]:
-            chosen = member_at(population, int(member))
-            yield one, chosen.members.controller, {"hyper": _hyper(chosen)}
+            yield _details(one, member_at(population, int(member)))
+
+
+def _details(config: TrainConfig, member: Population) -> MemberDetails:
+    return config, member.members.controller, {"hyper": _hyper(member)}
