@@ -306,7 +306,7 @@ def train(
 ) -> Run:
     """Train a population of machines on a task, as `nram train` does; minutes on a CPU.
 
-    `task` is a name, a file, or a task registered with `nram.register_task`. `settings` are laid over its recipe:
+    `task` is a name, a file, or a task registered with `nram.register_task`. `settings` are laid over the recipe:
     `{"registers": 3, "machine.hidden": 32}`; `nram train TASK --set help` lists them. The run goes to `out`
     (default: `runs/TASK-SEED`). `resume` continues a run that exists, and warns if it was started on another device or
     with other versions; Python files of user-defined modules that only the run names are executed with `trust` alone.

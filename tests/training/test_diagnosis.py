@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from support.configs import CONFIGS, PLAIN, plain_config
 
 from nram.cli import build_parser
 from nram.errors import NramError
@@ -18,7 +19,9 @@ from nram.training.run_folder import Metrics, RunFolder
 from nram.training.settings import load_config, require_usable
 from nram.training.trend import Trend
 
-WORDS = ("train", "copy", "--seed", "1", "--device", "cpu", "--set", "registers=3", "--out", "runs/mine", "--resume")
+COPY = CONFIGS / "copy.toml"
+WORDS = ("train", "copy", "--config", str(COPY), "--seed", "1", "--device", "cpu", "--set", "registers=3")
+WORDS = (*WORDS, "--out", "runs/mine", "--resume")
 
 
 def row(stage: int = 0, step: int = 25, **more: Any) -> dict[str, Any]:
@@ -43,7 +46,7 @@ def made(tmp_path):
         words: tuple[str, ...] = WORDS,
         config: TrainConfig | None = None,
     ) -> Diagnosis:
-        config = config or load_config("copy", overrides=["registers=3"], seed=1)
+        config = config or plain_config("copy", "registers=3", seed=1)
         run = RunFolder.create(tmp_path / "mine", config, list(words), "a CPU")
         for one in rows:
             run.append_metrics(one)
@@ -88,9 +91,9 @@ def test_every_cause_is_recognised_and_every_command_works_as_it_is_printed(caus
         assert str(arguments.out).startswith(f"{found.run}-") and cure.command.count("--out") == 1
         keys = [setting.partition("=")[0] for setting in arguments.set]
         assert len(keys) == len(set(keys))
-        config = load_config("copy", overrides=arguments.set, seed=arguments.seed)
+        config = load_config("copy", file=arguments.config, overrides=arguments.set, seed=arguments.seed)
         require_usable(config)
-        assert config != load_config("copy", overrides=["registers=3"], seed=1)  # something was changed
+        assert config != plain_config("copy", "registers=3", seed=1)  # something was changed
     assert trained
 
 
@@ -157,7 +160,7 @@ def test_runs_of_nram_learn_get_words_without_commands(made):
 
 
 def test_without_a_curriculum_levels_say_nothing(made):
-    config = replace(load_config("copy"), curriculum=CurriculumConfig(enabled=False))
+    config = replace(plain_config("copy"), curriculum=CurriculumConfig(enabled=False))
     assert made(FLAT, result(), config=config).cause == "partly right"
 
 
@@ -203,7 +206,7 @@ SMALL = ("registers=1", "hidden=4", "batch=2", "validation=8", "modules=READ,WRI
 def test_a_run_in_which_no_member_leaves_the_first_level_says_so_once_with_cures(tmp_path, monkeypatch):
     monkeypatch.setattr(trainer, "PATIENCE", 1e-9)  # instead of a minute
     notes, stages = Notes(), 'stages=[{"max_complexity": 2, "steps": 75, "population": 2}]'
-    job = TrainingJob.for_task("copy", tmp_path / "run", overrides=[*SMALL, stages])
+    job = TrainingJob.for_task("copy", tmp_path / "run", file=PLAIN, overrides=[*SMALL, stages])
     job.run("cpu", notes)
     written = [row["notice"] for row in job.folder.read_metrics()]
     assert written == [report.notice for report in notes.reports] == [*notes.notes, None, None]
@@ -213,7 +216,7 @@ def test_a_run_in_which_no_member_leaves_the_first_level_says_so_once_with_cures
 
 
 def test_where_no_member_can_leave_the_first_level_nothing_is_said():
-    config = load_config("copy")
+    config = plain_config("copy")
     assert not has_left_first_level(config, 6, 1)
     assert has_left_first_level(config, 6, 2)
     assert has_left_first_level(config, 1, 1)  # a stage with one level

@@ -10,15 +10,16 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 from rich.console import Console
+from support.configs import plain_config
 
 from nram.training import display
 from nram.training.callbacks import Report, TrainingCallbacks
 from nram.training.config import CurriculumConfig, StageConfig, TrainConfig
 from nram.training.display import Panel, TrainingDisplay, training_display
-from nram.training.settings import load_config
 
 TITLE = "nram train copy, seed 1, on 2 x x86_64 CPU"
 START = Report(
+    group=0,
     stage=0,
     step=25,
     stage_steps=500,
@@ -59,7 +60,7 @@ PERFECT = replace(EXAMINED, step=100, stage_ends=True, failed=None, perfect=4, s
 
 
 def panel_of(*reports: Report, config: TrainConfig | None = None, path: str = "runs/copy-1") -> Panel:
-    panel = Panel(config or load_config("copy", seed=1), TITLE, path)
+    panel = Panel(config or plain_config("copy", seed=1), TITLE, path)
     for report in reports:
         panel.add(report)
     return panel
@@ -188,7 +189,7 @@ def test_work_other_than_training_is_named():
 
 
 def test_without_a_curriculum_there_is_no_word_of_levels():
-    config = replace(load_config("copy"), curriculum=CurriculumConfig(enabled=False))
+    config = replace(plain_config("copy"), curriculum=CurriculumConfig(enabled=False))
     panel = panel_of(START, CHECKED, config=config)
     assert "level" not in "\n".join(drawn(panel, 80)) + panel.line()
 
@@ -198,7 +199,7 @@ def test_without_a_curriculum_there_is_no_word_of_levels():
 
 def test_a_log_gets_few_lines_and_each_stands_alone(capsys):
     shown = TrainingDisplay("nram train", Console(force_terminal=False, stderr=True))
-    shown.started(load_config("copy", seed=1), Path("runs/copy-1"), "a CPU")
+    shown.started(plain_config("copy", seed=1), Path("runs/copy-1"), "a CPU")
     shown.activity("compiling for n <= 6")
     for step in range(25, 500, 25):
         shown.report(replace(CHECKED, step=step))
@@ -228,7 +229,7 @@ def test_a_notebook_shows_one_panel_that_is_updated(monkeypatch):
     monkeypatch.setitem(sys.modules, "IPython.display", module)
     monkeypatch.setattr(display, "NOTEBOOK_SECONDS", 0.0)
     shown = TrainingDisplay("training", Console(force_jupyter=True))
-    shown.started(load_config("copy", seed=1), Path("runs/copy-1"), "a CPU")
+    shown.started(plain_config("copy", seed=1), Path("runs/copy-1"), "a CPU")
     shown.report(CHECKED)
     shown.ended()
     assert len(pages) == 3 and all(page.startswith("<pre>") and page.count("<pre>") == 1 for page in pages)

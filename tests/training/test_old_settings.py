@@ -4,11 +4,13 @@ import json
 from pathlib import Path
 
 import pytest
+from support.configs import plain_config
 
 import nram
 from nram.errors import UsageError
 from nram.training.config import CullConfig, StageConfig
 from nram.training.old_settings import RENAMED, converted
+from nram.training.ranges import Range
 from nram.training.run_folder import RunFolder, read_config
 from nram.training.settings import config_from_dict, config_to_dict, load_config
 
@@ -19,7 +21,7 @@ OLD_STAGE = {
 }
 SOFT_STAGE = {"max_complexity": 6, "steps": 100, "population": 8}
 OLD = {"task": "copy", "seed": 3, "stages": [OLD_STAGE, SOFT_STAGE]}
-CULL = CullConfig(share=0.25, redraw=0.5, soften=0.75, exponent=2.0, lexicase=True, islands=2, patience=7)
+CULL = CullConfig(share=0.25, redraw=0.5, soften=0.75, exponent=2.0, lexicase=True, islands=2, patience=Range((7.0,)))
 STAGE = StageConfig(6, 500, 16, extra_memory=1, step_slack=3, straight_through=True, keep=4, stop_at=5, cull=CULL)
 
 
@@ -56,9 +58,9 @@ def test_a_setting_that_is_gone_is_refused_where_it_meant_something(name):
 @pytest.mark.parametrize(("old", "new"), [("hard=true", "straight_through"), ("stages.0.waver=0.5", "cull.soften")])
 def test_an_old_name_on_the_command_line_works_and_warns(old, new):
     with pytest.warns(DeprecationWarning, match=f"is now called {new}"):
-        config = load_config("merge", overrides=[old, "stages.2.straight_through=false"])
+        config = plain_config("merge", old, "stages.2.straight_through=false")
     now = f"{new}=true" if "hard" in old else f"stages.0.{new}=0.5"
-    assert config == load_config("merge", overrides=[now, "stages.2.straight_through=false"])
+    assert config == plain_config("merge", now, "stages.2.straight_through=false")
 
 
 def test_a_removed_setting_on_the_command_line_is_refused():
@@ -72,4 +74,4 @@ def test_all_weights_of_the_zoo_say_how_they_were_trained():
     assert len(configs) == 10
     merge = configs["merge@trained"].stages
     assert [stage.straight_through for stage in merge] == [True, True, False]
-    assert merge[0].cull == CullConfig(0.25, 0.0, 0.5, 2.0, True, 8, 40)
+    assert merge[0].cull == CullConfig(0.25, 0.0, 0.5, 2.0, True, 8, Range((40.0,)))

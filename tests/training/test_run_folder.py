@@ -8,13 +8,13 @@ import stat
 import jax
 import numpy as np
 import pytest
+from support.configs import plain_config
 
 from nram.errors import NramError, UsageError
 from nram.training.checkpoint import load_arrays, read_description, save_arrays
 from nram.training.run_folder import RunFolder
-from nram.training.settings import load_config
 
-CONFIG = load_config("access", seed=5)
+CONFIG = plain_config("access", seed=5)
 TREE = {"weights": (np.arange(6, dtype=np.float32).reshape(2, 3), np.array([1, -2], np.int32)), "step": np.int32(7)}
 
 
@@ -183,9 +183,9 @@ def test_metrics_are_cut_to_the_rows_of_the_checkpoint(tmp_path):
 
 def test_the_same_configuration_is_accepted_and_every_difference_is_listed(tmp_path):
     run = RunFolder.create(tmp_path, CONFIG, [], "")
-    run.require_same(load_config("access", seed=5))
+    run.require_same(plain_config("access", seed=5))
     with pytest.raises(UsageError) as refusal:
-        run.require_same(load_config("access", seed=6, overrides=["stages.0.keep=3", 'modules=["READ"]']))
+        run.require_same(plain_config("access", "stages.0.keep=3", 'modules=["READ"]', seed=6))
     lines = str(refusal.value).splitlines()[1:]
     assert "  - seed: 5 in the run, 6 asked for" in lines
     assert "  - stages.0.keep: None in the run, 3 asked for" in lines

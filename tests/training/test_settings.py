@@ -4,15 +4,15 @@ import json
 import math
 import random
 from dataclasses import replace
-from importlib import resources
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from support.configs import CONFIGS, plain_config
 
 from nram.errors import UsageError
 from nram.extensions import get_task, task_names
-from nram.training.config import HyperConfig, StageConfig, TrainConfig, problems_of
+from nram.training.config import HyperConfig, MachineConfig, StageConfig, TrainConfig, problems_of
 from nram.training.ranges import Range
 from nram.training.settings import config_from_dict, config_to_dict, load_config, setting_names
 
@@ -46,24 +46,41 @@ def test_a_configuration_survives_plain_data_and_json(task):
     assert config_from_dict(json.loads(json.dumps(data))) == config
 
 
-def test_every_recipe_is_that_of_a_task():
-    recipes = [file.name for file in (resources.files("nram") / "recipes").iterdir()]
-    assert recipes
-    assert {name.removesuffix(".toml") for name in recipes} <= set(task_names())
+def test_the_recipe_is_fitted_to_what_the_task_says_about_itself():
+    for name in task_names():
+        task, config = get_task(name), load_config(name)
+        assert config.trained_up_to == task.trained_up_to
+        for group in config.group_configs:
+            assert group.stages[-1].max_complexity == task.trained_up_to
+            assert all(group.step_limit(n) <= task.step_limit(n) for n in range(1, 51))
+
+
+def test_the_seed_draws_the_structure_of_a_group():
+    drawn = {load_config("copy", seed=seed).groups[2].machine.registers for seed in range(20)}
+    assert drawn == {4, 5, 6}
+    assert load_config("copy", seed=3) == load_config("copy", seed=3)
+
+
+# ---- example files
+
+
+@pytest.mark.parametrize("file", sorted(CONFIGS.iterdir()), ids=lambda file: file.name)
+def test_every_example_file_suits_the_task_of_its_name(file):
+    """So its command in the README works."""
+    config = load_config(file.stem, file=file)
+    assert problems_of(config) == [] and not config.groups
+    assert len(config.stages) >= 2 and config.trained_up_to == get_task(file.stem).trained_up_to
+    assert f"nram train {file.stem} --config examples/configs/{file.name}" in (CONFIGS.parent / "README.md").read_text()
 
 
 # ---- files
 
 
-def test_a_toml_file_is_laid_over_the_recipe(tmp_path):
+def test_a_file_takes_the_place_of_the_recipe(tmp_path):
     file = tmp_path / "mine.toml"
     file.write_text("batch = 5\n[machine]\nhidden = 7\n[hyper]\nnoise = '0|1'\n")
-    config = load_config("swap", file=file)
-    recipe = load_config("swap")
-    assert config.batch == 5
-    assert config.machine == replace(recipe.machine, hidden=7)
-    assert config.hyper == replace(recipe.hyper, noise=Range((0.0, 1.0)))
-    assert config.stages == recipe.stages
+    machine, hyper = MachineConfig(hidden=7), HyperConfig(noise=Range((0.0, 1.0)))
+    assert load_config("swap", file=file) == TrainConfig("swap", batch=5, machine=machine, hyper=hyper)
 
 
 def test_a_json_file_says_the_same_as_the_toml_file(tmp_path):
@@ -76,7 +93,7 @@ def test_a_json_file_says_the_same_as_the_toml_file(tmp_path):
 
 
 def test_the_configuration_that_a_run_stores_can_be_given_as_a_file(tmp_path):
-    config = load_config("reverse", overrides=["registers=5"], seed=3)
+    config = load_config("reverse", overrides=["registers=5", "max_complexity=30"], seed=3)
     file = tmp_path / "stored.json"
     file.write_text(json.dumps(config_to_dict(config)))
     assert load_config("reverse", file=file) == config
@@ -93,7 +110,7 @@ def test_the_configuration_that_a_run_stores_can_be_given_as_a_file(tmp_path):
         ("a.toml", b"machine = 3", ("machine is 3, not an object",)),
         ("a.toml", b"stages = 3", ("stages is 3, not a list",)),
         ("a.toml", b"[machine]\nregistrs = 3", ("machine.registrs is unknown: did you mean registers",)),
-        ("a.toml", b"[[stages]]\nsteps = 3", ("stages.0.max_complexity is missing", "stages.0.population is missing")),
+        ("a.toml", b"[[stages]]\nsteps = 3", ("stages.0.population is missing",)),
     ],
 )
 def test_a_file_that_cannot_be_used_is_refused_with_the_reason(tmp_path, name, content, words):
@@ -115,7 +132,7 @@ def test_a_file_that_does_not_exist_is_named(tmp_path):
 
 @pytest.mark.parametrize("name", [name for name in setting_names() if "." in name])
 def test_the_last_part_of_a_name_means_the_same_as_all_of_it(name):
-    settings = config_to_dict(load_config("access"))
+    settings = config_to_dict(load_config("access").group_configs[1])
     table, last = name.split(".")
     value = json.dumps(settings[table][last])
     assert load_config("access", overrides=[f"{last}={value}"]) == load_config("access", overrides=[f"{name}={value}"])
@@ -129,38 +146,64 @@ def test_overrides_reach_the_setting_they_name():
             "hidden=9",
             "batch=3",
             'modules=["READ","WRITE"]',
-            "enabled=false",
-            "loss=average",
+            "enabled=true",
+            "epsilon=1e-5",
         ],
     )
-    assert (config.machine.registers, config.machine.hidden, config.batch) == (7, 9, 3)
-    assert config.machine.modules == ("READ", "WRITE")
-    assert not config.curriculum.enabled
-    assert config.loss == "average"
+    for group in config.group_configs:
+        assert (group.machine.registers, group.machine.hidden, group.batch) == (7, 9, 3)
+        assert group.machine.modules == ("READ", "WRITE")
+        assert group.curriculum.enabled
+        assert group.epsilon == 1e-5
 
 
 def test_a_setting_of_a_stage_is_set_in_one_stage_or_in_all():
-    recipe = load_config("access")
-    one = load_config("access", overrides=["stages.1.steps=33"])
-    assert one.stages == (recipe.stages[0], replace(recipe.stages[1], steps=33))
-    every = load_config("access", overrides=["population=5"])
-    assert every.stages == tuple(replace(stage, population=5) for stage in recipe.stages)
+    plain = plain_config("access")
+    one = plain_config("access", "stages.1.steps=33")
+    assert one.stages == (plain.stages[0], replace(plain.stages[1], steps=33))
+    every = plain_config("access", "population=5")
+    assert every.stages == tuple(replace(stage, population=5) for stage in plain.stages)
+
+
+def test_a_setting_of_a_group_is_set_in_one_group_or_in_all():
+    recipe = load_config("access").groups
+    every = load_config("access", overrides=["registers=3", "stages.1.steps=33"]).groups
+    for before, after in zip(recipe, every, strict=True):
+        stages = (before.stages[0], replace(before.stages[1], steps=33), *before.stages[2:])
+        assert after == replace(before, machine=replace(before.machine, registers=3), stages=stages)
+    one = load_config("access", overrides=["groups.1.hidden=7", "groups.1.stages.2.steps=33", "groups.1.joins=9"])
+    first, second, third = recipe
+    stages = (*second.stages[:2], replace(second.stages[2], steps=33))
+    assert one.groups == (
+        first,
+        replace(second, joins=9, machine=replace(second.machine, hidden=7), stages=stages),
+        third,
+    )
+    assert one.group_configs[1].machine.hidden == 7
+
+
+def test_a_configuration_without_groups_is_its_only_group():
+    plain = plain_config("access")
+    assert plain.group_configs == (plain,)
+    groups = load_config("access", seed=4).group_configs
+    assert len({group.seed for group in groups}) == 3 and groups[0].seed == 4
+    assert all(group.groups == () for group in groups)
 
 
 def test_hyperparameters_are_numbers_ranges_or_choices():
-    config = load_config("access", overrides=["learning_rate=2e-3..2e-2", "clip_activations=1|10|inf", "noise=1"])
+    config = plain_config("access", "learning_rate=2e-3..2e-2", "clip_activations=1|10|inf", "noise=1")
     assert config.hyper.learning_rate == Range((2e-3, 2e-2), continuous=True)
     assert config.hyper.clip_activations == Range((1.0, 10.0, math.inf))
     assert config.hyper.noise == Range((1.0,))
 
 
 def test_later_overrides_and_the_seed_argument_win():
-    assert load_config("access", overrides=["batch=3", "batch=4"]).batch == 4
+    assert plain_config("access", "batch=3", "batch=4").batch == 4
     assert load_config("access", overrides=["seed=3"], seed=4).seed == 4
 
 
 def test_null_gives_back_the_default_of_the_task():
-    config = load_config("copy", overrides=["steps_per_item=null", "steps_constant=null"])
+    config = plain_config("copy", "steps_per_item=null", "steps_constant=null")
     assert config.step_limit(5) == get_task("copy").step_limit(5)
 
 
@@ -241,6 +284,37 @@ def test_a_seed_that_jax_would_cut_short_is_refused():
     assert load_config("access", seed=2**32 - 1).seed == 2**32 - 1
     (problem,) = problems_with(f"seed={2**32}")
     assert "seed" in problem and str(2**32 - 1) in problem
+
+
+@pytest.mark.parametrize(
+    ("override", "problem"),
+    [
+        ("groups.3.batch=4", "there is no setting 'groups.3.batch': its groups are numbered from 0 to 2"),
+        ("groups.0.stages.2.steps=4", "there is no stages.2.steps: the stages are numbered from 0 to 1"),
+        ("groups.1.regsters=4", "unknown setting 'regsters': did you mean machine.registers?"),
+        ("groups.1.seed=4", "unknown setting 'seed'"),
+        ("groups.x.batch=4", "unknown setting 'groups.x.batch'"),
+        ("groups.2.batch=0", "groups.2.batch is 0: give 1 to 65536"),
+        ("groups.1.straight_through=true", "groups.1: the last stage is straight_through"),
+        ("groups.0.patience=1.5", "groups.0: stages.1.cull.patience is 1.5"),
+        ("groups.0.registers=4|x", "groups.0.machine.registers is '4|x', not a whole number"),
+    ],
+)
+def test_a_problem_of_one_group_names_the_group(override, problem):
+    assert any(line.startswith(problem) for line in problems_with(override))
+
+
+def test_a_configuration_without_groups_has_no_setting_of_a_group():
+    with pytest.raises(UsageError, match=r"there is no setting 'groups.0.batch': it has no groups"):
+        plain_config("access", "groups.0.batch=4")
+
+
+def test_sizes_that_are_asked_for_are_used():
+    """Only those of the recipe are fitted to the task, and a stored configuration is used as it is."""
+    assert get_task("merge").trained_up_to == 10
+    config = load_config("merge", overrides=["max_complexity=30"])
+    assert {stage.max_complexity for group in config.groups for stage in group.stages} == {30}
+    assert "max_complexity is 0" in problems_with("max_complexity=0", task="merge")[0]
 
 
 # ---- ranges

@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=jax_seed, metavar="S", help="default: 0")
     parser.add_argument("--out", type=Path, metavar="RUN", help="the run's folder (default: runs/TASK-S)")
     parser.add_argument("--resume", action="store_true", help="continue the run in --out, or start it if there is none")
-    parser.add_argument("--config", type=Path, metavar="FILE", help="settings as TOML or JSON, laid over the recipe")
+    parser.add_argument("--config", type=Path, metavar="FILE", help="settings as TOML or JSON, in place of the recipe")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="one setting; may be repeated")
     parser.add_argument(
         "--modules",

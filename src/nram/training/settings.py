@@ -8,8 +8,10 @@ says about itself. All problems are reported at once.
 import dataclasses
 import difflib
 import random
+import re
 import typing
 import warnings
+from collections import Counter
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -44,6 +46,8 @@ def load_config(
     known = get_task(task)
     task = lasting_name(task)
     data: dict[str, Any] = converted(_read_file(file)) if file is not None else recipe()
+    if "task" not in data:  # it is for every task
+        _fit_sizes(data, known)
     if data.setdefault("task", task) != task:
         raise UsageError(f"the configuration is for the task {shown(data['task'])}, not {task!r}")
     problems: list[str] = []
@@ -55,7 +59,7 @@ def load_config(
             problems.append(str(error))
     if seed is not None:
         data["seed"] = seed
-    _fit_to_task(data, known)
+    _fill_in(data, known)
     modules = [name for table in _tables(data) for name in _resolve_modules(table)]
     try:
         for module in modules if "machine.modules" in named else ():
@@ -78,19 +82,22 @@ def _tables(data: dict[str, Any]) -> list[dict[str, Any]]:
     return [group for group in groups if isinstance(group, dict)]
 
 
-def _fit_to_task(data: dict[str, Any], task: Task) -> None:
+def _fit_sizes(data: dict[str, Any], task: Task) -> None:
+    """Fit the sizes of groups to the task. Sizes that `--set` names are used as they are."""
+    for stage in (stage for table in _tables(data) if table is not data for stage in _stages(table) or ()):
+        if type(size := stage.get("max_complexity")) is int:
+            stage["max_complexity"] = max(task.min_complexity, min(size, task.trained_up_to))
+
+
+def _fill_in(data: dict[str, Any], task: Task) -> None:
     """Fill in what depends on the task and on the seed.
 
-    A stage without `max_complexity` has the task's `trained_up_to`. A stage of a group has at most that, and a group
-    may draw its structure: `registers = "4|6"`.
+    A stage without `max_complexity` has the task's `trained_up_to`. A group may draw its structure: `registers = "4|6"`.
     """
     for index, table in enumerate(_tables(data)):
-        stages, machine = table.get("stages"), table.get("machine")
-        for stage in stages if isinstance(stages, list) else ():
-            if isinstance(stage, dict):
-                size = stage.setdefault("max_complexity", task.trained_up_to)
-                if table is not data and type(size) is int:
-                    stage["max_complexity"] = max(task.min_complexity, min(size, task.trained_up_to))
+        machine = table.get("machine")
+        for stage in _stages(table) or ():
+            stage.setdefault("max_complexity", task.trained_up_to)
         if not isinstance(machine, dict):
             continue
         for name in ("registers", "repeats", "hidden"):
@@ -141,16 +148,24 @@ def _checked(data: Any, problems: list[str], where: str, trust: bool) -> TrainCo
             require_trusted(config.task, modules, trust)
         except UntrustedFile as error:
             raise UntrustedFile(error.files, where) from None
-        require_usable(config)
+        problems = problems_of(config)
     if problems:
-        raise UsageError("the configuration has problems" + listed(problems))
+        raise _refusal(problems, len(_tables(data)) if isinstance(data, dict) else 0)
     return config
 
 
 def require_usable(config: TrainConfig) -> None:
     """Refuse settings that cannot work together or with the task."""
     if problems := problems_of(config):
-        raise UsageError("the configuration has problems" + listed(problems))
+        raise _refusal(problems, len(config.groups))
+
+
+def _refusal(problems: list[str], groups: int) -> UsageError:
+    """The problems, a line each. `--set` may cause the same problem in every group: it is told once."""
+    ends = {line: re.sub(r"^groups\.\d+[.:] ?", "", line) for line in problems}
+    count = Counter(ends.values())
+    told = dict.fromkeys(end if count[end] == groups > 1 else line for line, end in ends.items())
+    return UsageError("the configuration has problems" + listed(list(told)))
 
 
 def _read_file(file: Path) -> dict[str, Any]:
@@ -174,9 +189,9 @@ def setting_names(kind: type = TrainConfig) -> list[str]:
     return [name for name in names if name != "task"]
 
 
-def _full_name(key: str) -> str:
+def _full_name(key: str, kind: type = TrainConfig) -> str:
     """The dotted name that this key means: itself, or the one setting whose last part it is."""
-    names, of_stages = setting_names(), setting_names(StageConfig)
+    names, of_stages = setting_names(kind), setting_names(StageConfig)
     stage, _, rest = key.removeprefix("stages.").partition(".") if key.startswith("stages.") else ("*", "", key)
     if rest in REMOVED:
         raise UsageError(f"the setting '{key}' no longer exists: leave it out")
@@ -230,7 +245,7 @@ def _apply_override(data: dict[str, Any], override: str) -> str:
         raise UsageError(f"--set takes key=value, not {shown(override)}")
     key = key.strip()
     group, _, inner = key.removeprefix("groups.").partition(".") if key.startswith("groups.") else ("", "", "")
-    name = _full_name(inner if group.isdecimal() else key)
+    name = _full_name(inner, GroupConfig) if group.isdecimal() else _full_name(key)
     try:
         value: Any = parse_json(text)
     except ValueError:
@@ -238,7 +253,7 @@ def _apply_override(data: dict[str, Any], override: str) -> str:
     parts = name.split(".")
     tables = _tables(data) if parts[0] in _OF_GROUPS or group.isdecimal() else [data]
     if group.isdecimal():
-        if "groups" not in data or int(group) >= len(tables) or parts[0] not in _OF_GROUPS:
+        if "groups" not in data or int(group) >= len(tables):
             has = f"its groups are numbered from 0 to {len(tables) - 1}" if "groups" in data else "it has no groups"
             raise UsageError(f"there is no setting {shown(key)}: {has}")
         tables = [tables[int(group)]]
