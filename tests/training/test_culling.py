@@ -15,9 +15,10 @@ from nram.training.config import CullConfig, MachineConfig, StageConfig, TrainCo
 from nram.training.culling import Fit, compile_fit, cull
 from nram.training.evaluation import Score
 from nram.training.population import Population, init_population
+from nram.training.ranges import Range
 from nram.training.settings import config_from_dict, config_to_dict
 
-CULL = CullConfig(share=0.25, islands=2, patience=2)
+CULL = CullConfig(share=0.25, islands=2, patience=Range((2.0,)))
 STAGE = StageConfig(3, 100, 8, cull=CULL)
 MACHINE = MachineConfig(registers=2, hidden=4, modules=("READ", "INC", "WRITE"))
 CONFIG = TrainConfig("access", batch=4, machine=MACHINE, stages=(STAGE,))
@@ -164,13 +165,28 @@ def test_an_island_without_progress_starts_anew_and_one_without_error_never_does
     np.testing.assert_array_equal(weights(now)[4], weights(population)[4])
 
 
-def test_the_best_island_never_starts_anew(population):
+def test_the_best_island_waits_longer_before_it_starts_anew(population):
     now = population
-    for step in (100, 200, 300, 400):
+    for step in range(100, 1700, 100):
         now = culled(now, step=step)
-    assert now.members.island.stalled[0] == 3
-    assert now.members.island.stalled[4] < 2
+        assert now.members.island.stalled[4] < 2
+    assert now.members.island.stalled[0] == 15
     np.testing.assert_array_equal(weights(now)[1], weights(population)[1])
+    now = culled(now, step=1700)
+    assert now.members.island.stalled[0] == 0
+    assert not np.any(np.isin(weights(now)[:4], weights(population)))
+
+
+def test_every_island_has_the_patience_of_its_turn(population):
+    """Four islands of two take two patiences in turn. The last one is the best, and waits."""
+    config = with_culling(share=0.5, islands=4, patience=Range((1.0, 3.0)))
+    assert [config.stages[0].cull.patience_of(island) for island in range(4)] == [1, 3, 1, 3]
+    now, errors = population, np.array([0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.1, 0.1], np.float32)
+    stalled = []
+    for step in (100, 200, 300, 400):
+        now = culled(now, config, step=step, soft=errors)
+        stalled.append(now.members.island.stalled[::2].tolist())
+    assert stalled == [[0, 0, 0, 0], [0, 1, 0, 1], [0, 2, 0, 2], [0, 0, 0, 3]]
 
 
 def test_progress_gives_an_island_more_time(population):
@@ -252,7 +268,9 @@ def test_members_are_measured_on_the_same_fresh_examples(population):
         ({"islands": 3}, "cull.islands is 3: it must divide the population of 8"),
         ({"islands": 0}, "cull.islands is 0"),
         ({"redraw": -1.0}, "cull.redraw is -1"),
-        ({"patience": -1}, "cull.patience is -1"),
+        ({"patience": -1}, "cull.patience: -1 is negative or not a number"),
+        ({"patience": "1.5"}, "cull.patience is 1.5: give whole numbers, as in 8 or 4|8|16"),
+        ({"patience": "1..3"}, "cull.patience is 1..3: give whole numbers, as in 8 or 4|8|16"),
         ({"islands": 1}, "cull.patience is 2: a single island never restarts"),
         ({"share": 0.2}, "cull.share is 0.2: of an island of 4 that is less than one member"),
         ({"exponent": float("inf")}, "cull.exponent is inf"),

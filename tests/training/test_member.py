@@ -8,10 +8,22 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from nram.extensions import known_task
 from nram.training.config import HyperConfig, MachineConfig, StageConfig, TrainConfig
-from nram.training.member import Hyper, batch_outcomes, draw_batch, entropy_weight, init_member, time_weight, train_step
-from nram.training.population import compile_training, init_population, stage_keys
+from nram.training.member import (
+    Hyper,
+    batch_outcomes,
+    draw_batch,
+    entropy_weight,
+    init_member,
+    member_limit,
+    time_weight,
+    train_step,
+)
+from nram.training.population import RANGES, compile_training, draw_hyper, init_population, stage_keys
 from nram.training.ranges import Range
 
 STAGE = StageConfig(2, 4, 3, step_slack=1)
@@ -37,6 +49,8 @@ def hyper(**values) -> Hyper:
         "penalty_start": 600.0,
         "output_scale": 1.0,
     }
+    limit = small().first_limit
+    chosen |= {"steps_per_item": limit.per_item, "steps_constant": limit.constant}
     return Hyper(**{name: jnp.float32(value) for name, value in (chosen | values).items()})
 
 
@@ -55,7 +69,7 @@ def gradient_of(config, values, member, key):
     batch_key, _ = jax.random.split(key)
 
     def cost(controller):
-        batch = draw_batch(config, STAGE, member.progress.level, batch_key)
+        batch = draw_batch(config, STAGE, values, member.progress.level, batch_key)
         outcomes = batch_outcomes(config, STAGE, values, controller, batch)
         extra = entropy_weight(values, member.step) * jnp.mean(outcomes.entropy)
         return jnp.mean(outcomes.loss) + extra + time_weight(values, member.step) * jnp.mean(outcomes.time)
@@ -116,7 +130,7 @@ def test_in_a_straight_through_stage_the_bonus_stays_and_nothing_is_penalised():
 def test_steps_are_added_to_the_limit_at_random():
     config = replace(small(), steps_per_item=2, batch=64)
     stage = replace(STAGE, step_slack=2)
-    _, limits = draw_batch(config, stage, jnp.int32(2), jax.random.key(0))
+    _, limits = draw_batch(config, stage, hyper(steps_per_item=2), jnp.int32(2), jax.random.key(0))
     assert set(np.asarray(limits).tolist()) == {2 * n + 3 + slack for n in (1, 2) for slack in (0, 1, 2)}
     assert config.loop_steps(stage) == 2 * 2 + 3 + 2
 
@@ -170,8 +184,48 @@ def test_members_are_the_same_alone_and_in_company_and_in_any_number_of_calls():
 def test_every_member_draws_its_own_settings_within_the_ranges():
     config = small()
     drawn = init_population(config, 64).hyper
-    for name, column in drawn._asdict().items():
-        values = getattr(config.hyper, name).values
+    for name in RANGES:
+        column, values = getattr(drawn, name), getattr(config.hyper, name).values
         assert np.all(np.asarray(column) >= np.float32(min(values)))
         assert np.all(np.asarray(column) <= np.float32(max(values)))
     assert len(np.unique(drawn.learning_rate)) == 64
+    assert np.all(drawn.steps_per_item == config.first_limit.per_item) and np.all(drawn.steps_constant == 3)
+
+
+# ---- step limits that members draw
+
+DRAWING = TrainConfig("reverse", steps_per_item=1, steps_constant=2, draw_steps=True)
+
+
+def test_a_first_population_begins_with_the_limit_of_the_group():
+    drawn = draw_hyper(DRAWING, 8)
+    assert np.all(drawn.steps_per_item == 1) and np.all(drawn.steps_constant == 2)
+
+
+def test_islands_that_restart_draw_a_limit_between_the_first_one_and_that_of_the_task():
+    own, seen = known_task("reverse").step_limit, set()
+    for step in range(300):
+        drawn = draw_hyper(DRAWING, 4, (0, step, 1))
+        (pair,) = set(zip(drawn.steps_per_item.tolist(), drawn.steps_constant.tolist(), strict=True))  # the island's
+        seen.add(pair)
+    wanted = {
+        (per_item, constant) for per_item in range(1, own.per_item + 1) for constant in range(2, own.constant + 1)
+    }
+    assert seen == wanted and len(wanted) > 3
+    plain = replace(DRAWING, draw_steps=False)
+    assert {float(draw_hyper(plain, 1, (0, step, 1)).steps_constant[0]) for step in range(20)} == {2.0}
+
+
+@given(per_item=st.integers(0, 9), constant=st.integers(-3, 90), n=st.integers(1, 50))
+def test_a_drawn_limit_is_never_above_that_of_the_task(per_item, constant, n):
+    values = hyper(steps_per_item=per_item, steps_constant=constant)
+    own = known_task("reverse").step_limit
+    assert int(member_limit(DRAWING, values, np.int32(n))) == min(per_item * n + constant, own(n))
+    unlimited = replace(DRAWING, draw_steps=False)
+    assert int(member_limit(unlimited, values, np.int32(n))) == per_item * n + constant
+
+
+def test_the_compiled_loop_is_long_enough_for_every_limit_that_may_be_drawn():
+    stage = StageConfig(7, 10, 4, step_slack=3)
+    assert DRAWING.loop_steps(stage) == known_task("reverse").step_limit(7) + 3
+    assert replace(DRAWING, draw_steps=False).loop_steps(stage) == 7 + 2 + 3

@@ -18,7 +18,7 @@ from nram.training.selection import CRISP, clone_best, ranking
 CONFIG = TrainConfig(
     "access",
     machine=MachineConfig(registers=2, hidden=4),
-    stages=(StageConfig(2, 10, 6), StageConfig(4, 10, 9, keep=2)),
+    stages=(StageConfig(2, 10, 6), StageConfig(4, 10, 9, keep=2), StageConfig(4, 10, 8, keep=2)),
 )
 
 
@@ -64,6 +64,7 @@ def test_what_a_hard_stage_left_undecided_is_made_crisp_for_a_soft_one(populatio
         stages = (
             replace(CONFIG.stages[0], straight_through=former),
             replace(CONFIG.stages[1], straight_through=latter),
+            CONFIG.stages[2],
         )
         clones: Any = clone_best(replace(CONFIG, stages=stages), 1, population, score).members.controller
         kinds[former, latter] = clones
@@ -73,6 +74,22 @@ def test_what_a_hard_stage_left_undecided_is_made_crisp_for_a_soft_one(populatio
         np.testing.assert_array_equal(crisp, CRISP * soft)
     for soft, crisp in zip(*(jax.tree.leaves(clones.hidden) for clones in list(kinds.values())[1:]), strict=True):
         np.testing.assert_array_equal(soft, crisp)
+
+
+@pytest.mark.parametrize("former", [False, True])
+def test_clones_for_the_last_stage_are_crisp_in_different_degrees_after_a_soft_stage(population, former):
+    """The first clone of each member is a copy, the last is as crisp as one of a straight-through stage."""
+    stages = (CONFIG.stages[0], replace(CONFIG.stages[1], straight_through=former), CONFIG.stages[2])
+    exact = np.array([0.0, 0.0, 0.5, 1.0, 0.0, 0.0])
+    config = replace(CONFIG, stages=stages)
+    clones: Any = clone_best(config, 2, population, Score(1 - exact, exact, exact)).members.controller
+    parent: Any = population.members.controller
+    degrees = [CRISP] * 8 if former else np.repeat(CRISP ** (np.arange(4) / 3), 2)
+    for name in ("weight", "bias"):
+        before, after = (np.asarray(getattr(one.output, name)) for one in (parent, clones))
+        for place, degree in enumerate(degrees):
+            np.testing.assert_allclose(after[place], degree * before[(3, 2)[place % 2]], rtol=1e-6)
+        np.testing.assert_array_equal(after[:2] == before[[3, 2]], not former or before[[3, 2]] == 0)
 
 
 def test_cloning_is_the_same_every_time(population):

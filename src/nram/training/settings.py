@@ -92,7 +92,8 @@ def _fit_sizes(data: dict[str, Any], task: Task) -> None:
 def _fill_in(data: dict[str, Any], task: Task) -> None:
     """Fill in what depends on the task and on the seed.
 
-    A stage without `max_complexity` has the task's `trained_up_to`. A group may draw its structure: `registers = "4|6"`.
+    A stage without `max_complexity` has the task's `trained_up_to`. A group may draw its structure, as in
+    `registers = "4|6"`.
     """
     for index, table in enumerate(_tables(data)):
         machine = table.get("machine")
