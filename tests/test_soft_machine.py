@@ -153,20 +153,22 @@ def test_second_derivatives_and_clipping_work(quick_jit):
 
 def test_the_loss_is_that_of_training(quick_jit):
     run = RunFolder.open(RUN)
-    config, stage = run.config, run.config.stages[0]
+    config, controller, _ = run.load_member(0)
+    stage, limit = config.stages[0], config.first_limit
     mode = "straight-through" if stage.straight_through else "soft"
     hyper = Hyper(*[jnp.float32(jnp.inf)] * len(Hyper._fields))
+    hyper = hyper._replace(steps_per_item=jnp.float32(limit.per_item), steps_constant=jnp.float32(limit.constant))
     level, key = jnp.int32(1), jax.random.key(4)
     steps = config.loop_steps(stage)
 
     @quick_jit
     def both(machine, controller):
-        batch = (*examples, _), limits = draw_batch(config, stage, level, key)
+        batch = (*examples, _), limits = draw_batch(config, stage, hyper, level, key)
         expected = batch_outcomes(config, stage, hyper, controller, batch)
         found = machine.outcome(*examples, steps=steps, limits=limits, mode=mode)
         return found, machine.loss(*examples, steps=steps, limits=limits, mode=mode), expected
 
-    found, loss, expected = both(nram.load_machine(RUN), run.load_member(0)[0])
+    found, loss, expected = both(nram.load_machine(RUN), controller)
     close(found, expected)
     close(loss, jnp.mean(expected.loss))
     assert expected.loss.shape == (config.batch,) and expected.entropy.min() > 0.01
