@@ -78,6 +78,8 @@ def test_a_split_population_gives_what_an_undivided_one_gives():
     devices = [SimpleNamespace(platform="gpu")]
     for at_once in (None, 12, 4, 1):
         np.testing.assert_array_equal(mapped(lambda x: x * x + 1, devices, 12, at_once)(xs), xs * xs + 1)
+        shared = mapped(lambda both, x: both[1] * x, devices, 12, at_once, shared=1)
+        np.testing.assert_array_equal(shared(xs[:3] + 2, xs), 3 * xs)
 
 
 def test_what_does_not_fit_one_member_at_a_time_is_refused_with_what_to_change(monkeypatch):

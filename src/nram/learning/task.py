@@ -21,7 +21,7 @@ import numpy as np
 from nram.extensions import known_task, register_task, task_names
 from nram.learning.parts import FEW
 from nram.limits import StepLimit
-from nram.tasks._traced import Pool
+from nram.tasks._traced import TracedPool
 from nram.tasks.base import GivenInstance, Task, TracedInstance
 from nram.tasks.example_files import Example
 
@@ -119,7 +119,7 @@ class _Pools:
                     sizes.append(size)
         return sizes
 
-    def _pool(self, memory_size: int) -> Pool:
+    def _pool(self, memory_size: int) -> TracedPool:
         """The examples to draw from at a memory size.
 
         Padding changes what an example teaches, for example about the end of the memory. So examples of this very
@@ -133,7 +133,7 @@ class _Pools:
         inputs = [self.instances[i].input for here in groups for i in np.flatnonzero(here)]
         counts = np.array([np.count_nonzero(here) for here in groups], np.int32)
         answers = [self.answers[self._key(memory)] for memory in inputs]
-        return Pool(_arrays(inputs, answers, memory_size), complexities, np.cumsum(counts) - counts, counts)
+        return TracedPool(_arrays(inputs, answers, memory_size), complexities, np.cumsum(counts) - counts, counts)
 
     def nearest(self, n: Any, memory_size: int) -> Any:
         return self.pool(memory_size).nearest(n)

@@ -8,7 +8,7 @@ from nram.lazy import jax, jnp
 from nram.tasks.base import TracedInstance
 
 
-class Pool(NamedTuple):
+class TracedPool(NamedTuple):
     """Examples that are already drawn. Compiled code chooses among them."""
 
     examples: TracedInstance

@@ -22,7 +22,7 @@ import numpy as np
 
 from nram.machine.kernels.common.choice import Kernel
 from nram.runtime import Device
-from nram.tasks._traced import Pool
+from nram.tasks._traced import TracedPool
 from nram.training.cloning import clone
 from nram.training.config import StageConfig, TrainConfig
 from nram.training.discrete import Score, compile_discrete
@@ -79,7 +79,7 @@ def compile_fit(config: TrainConfig, stage: StageConfig, devices: list[Device], 
 
     run = compile_discrete(config.machine, devices, stage.population)
 
-    def fit(population: Population, stage_index: int, step: int, pool: Pool | None = None) -> Fit:
+    def fit(population: Population, stage_index: int, step: int, pool: TracedPool | None = None) -> Fit:
         key = jax.random.fold_in(jax.random.fold_in(jax.random.key(config.seed), _STREAM + stage_index), step)
         keys = jax.random.split(key, batches)
         everyone = jnp.broadcast_to(keys, (stage.population, batches))

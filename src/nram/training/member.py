@@ -18,7 +18,7 @@ from nram.extensions import known_task, select_modules
 from nram.machine import Controller, Options, Wiring, init_controller
 from nram.machine.kernels.common.outcomes import Batch, Raw, outcomes, outcomes_and_gradient
 from nram.machine.kernels.common.specification import Shape
-from nram.tasks._traced import Pool
+from nram.tasks._traced import TracedPool
 from nram.tasks.base import TracedInstance
 from nram.training.config import MachineConfig, StageConfig, TrainConfig
 from nram.training.curriculum import Progress, advance, draw_complexity, first_level
@@ -123,7 +123,7 @@ def time_weight(hyper: Hyper, step: Array, straight_through: bool = False) -> Ar
 
 
 def draw_batch(
-    config: TrainConfig, stage: StageConfig, hyper: Hyper, level: Array, key: Array, pool: Pool | None = None
+    config: TrainConfig, stage: StageConfig, hyper: Hyper, level: Array, key: Array, pool: TracedPool | None = None
 ) -> tuple[TracedInstance, Array]:
     """Examples at this curriculum level, and their step limits. The examples are from the pool if there is one."""
     task = known_task(config.task)
@@ -235,7 +235,7 @@ def train_step(
     key: Array,
     member: Member,
     kernel: Shape | None = None,
-    pool: Pool | None = None,
+    pool: TracedPool | None = None,
 ) -> tuple[Member, StepReport]:
     """One update on a fresh batch, by a kernel if one is given (`nram.training.kernels`)."""
     batch_key, noise_key = jax.random.split(key)

@@ -25,7 +25,7 @@ import numpy as np
 
 from nram.extensions import known_task
 from nram.tasks._plain_arrays import as_arrays
-from nram.tasks._traced import Pool
+from nram.tasks._traced import TracedPool
 from nram.tasks.base import TracedInstance
 from nram.training.config import StageConfig, TrainConfig
 
@@ -33,7 +33,7 @@ CHUNK = 25  # training steps with one pool, and at most between two reports
 SLICES = 8  # in a pool: 3,200 examples for batches of 16
 DRAW_SECONDS, PAUSE_SECONDS = 1e-4, 1e-5  # of a thread that draws ahead, in turn
 
-_Made = tuple[dict[int, TracedInstance], Pool]  # slices by their numbers, and the pool of them
+_Made = tuple[dict[int, TracedInstance], TracedPool]  # slices by their numbers, and the pool of them
 
 
 class Pools:
@@ -51,7 +51,7 @@ class Pools:
         """How many steps to train from this one in one call, which has one pool."""
         return CHUNK - step % CHUNK if self.needed else CHUNK
 
-    def at(self, step: int) -> Pool | None:
+    def at(self, step: int) -> TracedPool | None:
         """The pool of the chunk with this step; None if the task draws inside compiled code."""
         chunk = step // CHUNK
         if self.needed and chunk != self.chunk:
@@ -61,7 +61,7 @@ class Pools:
             self.next = _started(partial(self._made, chunk + 1))
         return self.pool
 
-    def unseen(self, step: int) -> Pool | None:
+    def unseen(self, step: int) -> TracedPool | None:
         """Examples that no member has trained on before this step: those of the slice that is new next."""
         self.at(step)
         if not self.next:
@@ -100,11 +100,11 @@ class Pools:
             time.sleep(PAUSE_SECONDS)
             self.paused = time.perf_counter()
 
-    def _joined(self, slices: list[TracedInstance]) -> Pool:
+    def _joined(self, slices: list[TracedInstance]) -> TracedPool:
         levels, each, size = slices[0].input.shape
         least, each = self.task.min_complexity, each * len(slices)
         examples: list[Any] = [np.concatenate(parts, axis=1).reshape(-1, size) for parts in zip(*slices, strict=True)]
-        return Pool(
+        return TracedPool(
             TracedInstance(*examples),
             np.arange(least, least + levels, dtype=np.int32),
             np.arange(0, each * levels, each, dtype=np.int32),

@@ -14,7 +14,7 @@ from nram.extensions import known_task
 from nram.limits import StepLimit
 from nram.machine.kernels.common.choice import Kernel
 from nram.runtime import Device, quick_options
-from nram.tasks._traced import Pool
+from nram.tasks._traced import TracedPool
 from nram.training.config import HyperConfig, StageConfig, TrainConfig
 from nram.training.footprint import members_at_once
 from nram.training.kernels import kernel_of
@@ -97,7 +97,7 @@ def compile_training(config: TrainConfig, stage: StageConfig, devices: list[Devi
     def compiled_at(turn: StageConfig):
         chosen = kernel if kernel and turn == stage else kernel_of(config, turn, devices)
 
-        def train(pool: Pool | None, member: Member, hyper: Hyper, key: Array, first: Array, steps: Array):
+        def train(pool: TracedPool | None, member: Member, hyper: Hyper, key: Array, first: Array, steps: Array):
             def one(index, carry):
                 member, total = carry
                 step_key = jax.random.fold_in(key, first + index)
@@ -113,7 +113,7 @@ def compile_training(config: TrainConfig, stage: StageConfig, devices: list[Devi
     compiled = [compiled_at(turn) for turn in config.turns(stage)]
 
     def run(
-        population: Population, keys: Array, first: int, steps: int, pool: Pool | None = None
+        population: Population, keys: Array, first: int, steps: int, pool: TracedPool | None = None
     ) -> tuple[Population, StepReport]:
         count, turn = stage.population, first // CHUNK % len(compiled)
         members, report = compiled[turn](
