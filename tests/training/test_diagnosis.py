@@ -6,22 +6,26 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from support.configs import CONFIGS, PLAIN, plain_config
 
 from nram.cli import build_parser
 from nram.errors import NramError
 from nram.training import trainer
 from nram.training.callbacks import Report, TrainingCallbacks
-from nram.training.config import CurriculumConfig, TrainConfig
-from nram.training.diagnosis import Diagnosis, diagnose, failures_text, has_left_first_level
+from nram.training.config import CurriculumConfig, StageConfig, TrainConfig
+from nram.training.diagnosis import Diagnosis, diagnose, failures_text, has_left_first_level, result_text
 from nram.training.job import TrainingJob
-from nram.training.run_folder import Metrics, RunFolder
-from nram.training.settings import load_config, require_usable
+from nram.training.run_folder import Metrics, Result, RunFolder
+from nram.training.settings import config_to_dict, load_config, require_usable
 from nram.training.trend import Trend
 
-COPY = CONFIGS / "copy.toml"
-WORDS = ("train", "copy", "--config", str(COPY), "--seed", "1", "--device", "cpu", "--set", "registers=3")
-WORDS = (*WORDS, "--out", "runs/mine", "--resume")
+WORDS = ("train", "copy", "--seed", "1", "--device", "cpu", "--set", "registers=3", "--out", "runs/mine", "--resume")
+STAGES = (
+    StageConfig(6, 500, 32),
+    StageConfig(6, 800, 16, keep=8, stop_at=3),
+    StageConfig(15, 400, 4, keep=4, stop_at=1),
+)
+PLAIN = TrainConfig("copy", stages=STAGES)
+RECIPE = load_config("copy", seed=1)
 
 
 def row(stage: int = 0, step: int = 25, **more: Any) -> dict[str, Any]:
@@ -46,7 +50,11 @@ def made(tmp_path):
         words: tuple[str, ...] = WORDS,
         config: TrainConfig | None = None,
     ) -> Diagnosis:
-        config = config or plain_config("copy", "registers=3", seed=1)
+        if config is None:  # one population that goes through its stages
+            file = tmp_path / "plain.json"
+            file.write_text(json.dumps(config_to_dict(PLAIN)))
+            config = load_config("copy", file=file, overrides=["registers=3"], seed=1)
+            words = (*words, "--config", str(file))
         run = RunFolder.create(tmp_path / "mine", config, list(words), "a CPU")
         for one in rows:
             run.append_metrics(one)
@@ -93,7 +101,7 @@ def test_every_cause_is_recognised_and_every_command_works_as_it_is_printed(caus
         assert len(keys) == len(set(keys))
         config = load_config("copy", file=arguments.config, overrides=arguments.set, seed=arguments.seed)
         require_usable(config)
-        assert config != plain_config("copy", "registers=3", seed=1)  # something was changed
+        assert config != load_config("copy", file=arguments.config, overrides=["registers=3"], seed=1)  # it was changed
     assert trained
 
 
@@ -160,12 +168,12 @@ def test_runs_of_nram_learn_get_words_without_commands(made):
 
 
 def test_without_a_curriculum_levels_say_nothing(made):
-    config = replace(plain_config("copy"), curriculum=CurriculumConfig(enabled=False))
+    config = replace(PLAIN, curriculum=CurriculumConfig(enabled=False))
     assert made(FLAT, result(), config=config).cause == "partly right"
 
 
 def test_metrics_of_another_run_are_refused(made):
-    with pytest.raises(NramError, match=r"metrics.jsonl cannot be used: it names stages that .*run.json does not have"):
+    with pytest.raises(NramError, match=r"metrics.jsonl cannot be used: it names stages that .*run.json lacks"):
         made([row(7)])
 
 
@@ -204,20 +212,168 @@ SMALL = ("registers=1", "hidden=4", "batch=2", "validation=8", "modules=READ,WRI
 
 
 def test_a_run_in_which_no_member_leaves_the_first_level_says_so_once_with_cures(tmp_path, monkeypatch):
-    monkeypatch.setattr(trainer, "PATIENCE", 1e-9)  # instead of a minute
-    notes, stages = Notes(), 'stages=[{"max_complexity": 2, "steps": 75, "population": 2}]'
-    job = TrainingJob.for_task("copy", tmp_path / "run", file=PLAIN, overrides=[*SMALL, stages])
+    monkeypatch.setattr(trainer, "NOTICES", (1e-9,))  # instead of a minute
+    notes, file = Notes(), tmp_path / "plain.toml"
+    file.write_text("[[stages]]\nmax_complexity = 2\nsteps = 75\npopulation = 2\n")
+    words = ["train", "copy", "--config", str(file), "--set", "registers=1"]
+    job = TrainingJob.for_task("copy", tmp_path / "run", file=file, overrides=[*SMALL], words=words)
     job.run("cpu", notes)
     written = [row["notice"] for row in job.folder.read_metrics()]
     assert written == [report.notice for report in notes.reports] == [*notes.notes, None, None]
     (notice,) = notes.notes
-    assert notice.startswith("No member has left the first level after 1:00 of training.")
+    first, *_ = notice.splitlines()
+    assert first.startswith("After 0:0") and first.endswith("no member is perfect yet.")
+    assert "No member has left the first level." in notice and "  Next: the end at step 75." in notice
     assert "--set registers=3" in notice and f"--out {tmp_path / 'run-seed1'}" in notice
 
 
 def test_where_no_member_can_leave_the_first_level_nothing_is_said():
-    config = plain_config("copy")
+    config = PLAIN
     assert not has_left_first_level(config, 6, 1)
     assert has_left_first_level(config, 6, 2)
     assert has_left_first_level(config, 1, 1)  # a stage with one level
     assert has_left_first_level(replace(config, curriculum=CurriculumConfig(enabled=False)), 6, 1)
+
+
+# ---- groups
+
+
+def of_group(group: int, step: int, stage: int = 0, **more: Any) -> dict[str, Any]:
+    """A line of metrics.jsonl of one of the recipe's groups."""
+    found = {"group": group, "stage": stage, "step": step, "max_complexity": (5, 15, 15)[stage], "population": 512}
+    found |= {"levels": {"1": 512}, "best_error": 0.4, "median_error": 0.8, "solved_soft": 0.0, "solved_hard": 0.0}
+    found |= {"best_hard": 0.25, "best_halted": 0.5, "stage_ends": False, "skipped": 0, "checks": 1}
+    return found | {"seconds": 10.0 * group + step / 10} | more
+
+
+FLAT_GROUPS = [of_group(i // 25 % 2, i, seconds=float(i)) for i in range(25, 2025, 25)]
+RISING = [of_group(0, i, seconds=float(i), best_error=0.9 - i / 3000) for i in range(25, 2025, 25)]
+NEARLY = [
+    of_group(0, 100, stage_ends=True, solved_hard=0.1, best_hard=1.0),
+    *(
+        of_group(0, 1500, 1, stage_ends=True, solved_hard=0.5, best_hard=1.0, attempt=i, failed="4 at n = 50 (T)")
+        | {"seconds": 200.0 + i}
+        for i in range(3)
+    ),
+]
+GROUP_CAUSES = {
+    "partly right": (FLAT_GROUPS, []),
+    "last stage": (NEARLY, []),
+    "diverged": ([of_group(1, step, skipped=60 * step) for step in range(25, 501, 25)], []),
+    "blurred": (NEARLY, [("soft", "2T")]),
+    "does not halt": (NEARLY, [("hard", "2T")]),
+    "does not generalise": (NEARLY, [("far", "T")]),
+    "soft, not hard": ([of_group(0, 25, solved_soft=0.5, best_error=0.0)], []),
+}
+
+
+@pytest.mark.parametrize("cause", GROUP_CAUSES)
+def test_causes_of_groups_have_cures_whose_commands_work(cause, made):
+    rows, failures = GROUP_CAUSES[cause]
+    failed = [{"part": part, "limit": limit, "members": 2} for part, limit in failures]
+    words = ("train", "copy", "--seed", "1")
+    found = made(rows, result(failed_examinations=failed, examined_members=2), words=words, config=RECIPE)
+    assert (found.cause, found.machine) == (cause, "3 groups (soft, hard, paper)")
+    assert len(found.cures) >= 2
+    for cure in found.cures:
+        assert cure.command is not None
+        _, verb, *rest = shlex.split(cure.command)
+        arguments = build_parser([verb, *rest]).parse_args([verb, *rest])
+        if verb == "train":
+            assert load_config("copy", overrides=arguments.set, seed=arguments.seed) != RECIPE, cure.command
+
+
+def test_the_stages_of_groups_that_take_turns_are_told_apart(made):
+    rows = [of_group(0, 25), of_group(1, 25), of_group(0, 50, seconds=14.0, best_hard=0.5, restarts=3)]
+    rows += [of_group(0, 25, 1, seconds=15.0), of_group(0, 75, attempt=1, seconds=16.0, restarts=4)]
+    found = made(rows, config=RECIPE, words=("train", "copy"))
+    assert [(one.group_name, one.stage, one.steps, one.attempts, one.restarts) for one in found.stages] == [
+        ("soft", 0, 75, 2, 4), ("soft", 1, 25, 1, 0), ("hard", 0, 25, 1, 0),
+    ]  # fmt: skip
+    assert [one.seconds for one in found.stages] == [5.0, 1.0, 10.0]
+    assert [one.best_hard for one in found.stages] == [0.5, 0.25, 0.25]
+    assert found.verdict == (
+        "STOPPED before the end, after 0:16. soft: try 2: n <= 5, 75 steps. hard: n <= 6, 25 steps. "
+        "paper: joins at check 40. No member was examined for the result."
+    )
+    with pytest.raises(NramError, match="it names groups or stages that .*run.json lacks"):
+        made([of_group(3, 25)], config=RECIPE)
+
+
+def test_a_stopped_run_of_groups_is_judged_only_when_no_group_gets_better(made, tmp_path):
+    assert made(RISING, config=RECIPE, words=("train", "copy")).cause is None
+    run = RunFolder.open(tmp_path / "mine")
+    run.cut_metrics(0)
+    for one in FLAT_GROUPS:
+        run.append_metrics(one)
+    stuck = diagnose(run)
+    assert (stuck.status, stuck.cause) == ("stopped", "partly right")
+    assert stuck.explanation is not None and "No group got better for 32:" in stuck.explanation
+    assert stuck.next == f"nram train copy --out {run.path} --resume"
+
+
+def test_the_result_says_whether_perfect_members_halt():
+    def text(perfect: int, halting: int | None) -> str:
+        return result_text(Result(perfect, 4, 1.0, 22.0, halting_members=halting)).partition("(after 22 s).")[2]
+
+    assert text(1, 1) == " It halts by itself within T(n)."
+    assert text(2, 2) == " All halt by themselves within T(n)."
+    assert text(3, 1) == " 1 of them halts by itself within T(n)."
+    assert text(3, 2) == " 2 of them halt by themselves within T(n)."
+    assert text(1, 0) == " It does not halt within T(n), and idles without damage."
+    assert text(2, 0) == " They do not halt within T(n), and idle without damage."
+    assert text(2, None) == ""  # the result of an older version
+
+
+TWO_GROUPS = """
+draw_steps = true
+curriculum.enabled = false
+
+[[groups]]
+name = "first"
+batch = 2
+check_every = 5
+validation = 8
+machine = {registers = 2, hidden = 4, modules = ["READ", "INC", "WRITE"]}
+
+[[groups.stages]]
+max_complexity = 2
+population = 4
+steps = 20
+stop_at = 4
+cull = {share = 0.5, islands = 2, patience = 1}
+
+[[groups]]
+name = "second"
+joins = 2
+batch = 2
+check_every = 5
+validation = 8
+machine = {registers = 1, hidden = 4, modules = ["READ", "WRITE"]}
+
+[[groups.stages]]
+max_complexity = 2
+population = 4
+steps = 10
+stop_at = 1
+"""
+
+
+def test_a_run_of_two_groups_says_where_it_stands_and_is_explained(tmp_path, monkeypatch):
+    monkeypatch.setattr(trainer, "NOTICES", (1e-9, 1e9))  # at once, and never again
+    file, notes = tmp_path / "two.toml", Notes()
+    file.write_text(TWO_GROUPS)
+    job = TrainingJob.for_task("copy", tmp_path / "run", file=file, words=["train", "copy", "--config", str(file)])
+    result = job.run("cpu", notes)
+    assert {report.group for report in notes.reports} == {0, 1}
+    assert [report.checks for report in notes.reports] == list(range(1, 7))
+    first, last = notes.reports[0], notes.reports[-1]
+    assert first.seconds_left > 0 and last.seconds_left == 0
+    assert sum(report.restarts for report in notes.reports if report.group == 0) > 0
+    (notice,) = [report.notice for report in notes.reports if report.notice]
+    assert "Reached: the best member of group first solves" in notice and "not known yet" in notice
+    assert "  Next: second joins at check 2, now 1." in notice and "  Time: at most about" in notice
+    assert notice in notes.notes
+    found = diagnose(job.folder)
+    assert [(one.group_name, one.steps) for one in found.stages] == [("first", 20), ("second", 10)]
+    assert result["group"] in ("first", "second") and result["halting_members"] == 0

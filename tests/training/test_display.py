@@ -1,25 +1,35 @@
-"""What a training run shows: a panel that fits the terminal, an HTML panel in a notebook, few lines in a log."""
+"""What a training run shows: a panel that fits the terminal, an HTML panel in a notebook, few lines in a log.
+
+A run has groups, or, with a file of settings, one population that goes through its stages.
+"""
 
 import io
 import sys
 import types
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.cells import cell_len
 from rich.console import Console
-from support.configs import plain_config
 
 from nram.training import display
 from nram.training.callbacks import Report, TrainingCallbacks
 from nram.training.config import CurriculumConfig, StageConfig, TrainConfig
-from nram.training.display import Panel, TrainingDisplay, training_display
+from nram.training.display import GroupsPanel, Panel, TrainingDisplay, training_display
+from nram.training.run_folder import RunFolder
+from nram.training.settings import load_config
 
+STAGES = (
+    StageConfig(6, 500, 32),
+    StageConfig(6, 800, 16, keep=8, stop_at=3),
+    StageConfig(15, 400, 4, keep=4, stop_at=1),
+)
+PLAIN = TrainConfig("copy", seed=1, stages=STAGES)
+RECIPE = load_config("copy", seed=1)
 TITLE = "nram train copy, seed 1, on 2 x x86_64 CPU"
 START = Report(
-    group=0,
     stage=0,
     step=25,
     stage_steps=500,
@@ -60,7 +70,8 @@ PERFECT = replace(EXAMINED, step=100, stage_ends=True, failed=None, perfect=4, s
 
 
 def panel_of(*reports: Report, config: TrainConfig | None = None, path: str = "runs/copy-1") -> Panel:
-    panel = Panel(config or plain_config("copy", seed=1), TITLE, path)
+    config = config or PLAIN
+    panel = (GroupsPanel if config.groups else Panel)(config, TITLE, path)
     for report in reports:
         panel.add(report)
     return panel
@@ -127,7 +138,7 @@ def test_a_panel_says_how_good_the_best_member_is_whether_it_gets_better_and_wha
 
 def test_nothing_is_said_of_a_trend_at_the_first_report():
     panel = panel_of(CHECKED)
-    assert "trend" not in rows_of(panel) and "better" not in panel.line()
+    assert "trend" not in rows_of(panel) and "better" not in panel.text()
 
 
 def test_the_trend_names_the_figure_that_got_better():
@@ -189,9 +200,9 @@ def test_work_other_than_training_is_named():
 
 
 def test_without_a_curriculum_there_is_no_word_of_levels():
-    config = replace(plain_config("copy"), curriculum=CurriculumConfig(enabled=False))
+    config = replace(PLAIN, curriculum=CurriculumConfig(enabled=False))
     panel = panel_of(START, CHECKED, config=config)
-    assert "level" not in "\n".join(drawn(panel, 80)) + panel.line()
+    assert "level" not in "\n".join(drawn(panel, 80)) + panel.text()
 
 
 # ---- where it is shown
@@ -199,7 +210,7 @@ def test_without_a_curriculum_there_is_no_word_of_levels():
 
 def test_a_log_gets_few_lines_and_each_stands_alone(capsys):
     shown = TrainingDisplay("nram train", Console(force_terminal=False, stderr=True))
-    shown.started(plain_config("copy", seed=1), Path("runs/copy-1"), "a CPU")
+    shown.started(PLAIN, Path("runs/copy-1"), "a CPU")
     shown.activity("compiling for n <= 6")
     for step in range(25, 500, 25):
         shown.report(replace(CHECKED, step=step))
@@ -229,7 +240,7 @@ def test_a_notebook_shows_one_panel_that_is_updated(monkeypatch):
     monkeypatch.setitem(sys.modules, "IPython.display", module)
     monkeypatch.setattr(display, "NOTEBOOK_SECONDS", 0.0)
     shown = TrainingDisplay("training", Console(force_jupyter=True))
-    shown.started(plain_config("copy", seed=1), Path("runs/copy-1"), "a CPU")
+    shown.started(PLAIN, Path("runs/copy-1"), "a CPU")
     shown.report(CHECKED)
     shown.ended()
     assert len(pages) == 3 and all(page.startswith("<pre>") and page.count("<pre>") == 1 for page in pages)
@@ -240,3 +251,125 @@ def test_python_callers_choose(capsys):
     assert type(training_display(False)) is TrainingCallbacks
     assert type(training_display("auto")) is TrainingCallbacks  # standard error is no terminal here
     assert type(training_display(True)) is TrainingDisplay
+
+
+# ---- groups
+
+SOFT = replace(
+    START, stage_steps=40_000, max_complexity=5, population=512, levels={1: 512}, seconds_left=130_000.0,
+    best_hard=0.05, solved_hard=0.0, checks=1,
+)  # fmt: skip
+SOFT_BETTER = replace(
+    SOFT, step=425, best_hard=0.615, best_error=0.2, solved_hard=3 / 512, seconds=140.0, checks=17, restarts=12
+)
+HARD = [
+    replace(SOFT_BETTER, group=1, max_complexity=6, step=25 * i, seconds=180.0 + 30 * i, checks=20 + i, best_hard=0.3)
+    for i in range(1, 13)
+]
+LAST = replace(
+    SOFT_BETTER, stage=1, step=600, stage_steps=1500, max_complexity=15, population=32, best_hard=1.0, best_error=0.0,
+    solved_hard=1.0, seconds=1180.0, checks=54, examined=4, failed="1 soft (20n+200), 1 hard (20n+200)",
+)  # fmt: skip
+AGAIN = replace(SOFT_BETTER, attempt=1, step=450, seconds=1300.0, checks=60)
+GROUP_STATES = {
+    "before the first report": (),
+    "the first report": (SOFT,),
+    "two groups": (SOFT, SOFT_BETTER, *HARD),
+    "the last stage": (SOFT, SOFT_BETTER, *HARD, LAST),
+    "a new try": (SOFT, SOFT_BETTER, *HARD, LAST, AGAIN),
+    "the last stage of a new try": (SOFT, LAST, AGAIN, replace(LAST, attempt=1, perfect=2)),
+    "the end": (SOFT, *HARD, replace(LAST, perfect=3, stage_ends=True)),
+}
+
+
+def groups_panel(*reports: Report) -> GroupsPanel:
+    panel = panel_of(*reports, config=RECIPE)
+    assert isinstance(panel, GroupsPanel)
+    return panel
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("state", GROUP_STATES)
+def test_the_panel_of_groups_fits_the_terminal_and_is_not_cut(state, width):
+    panel = groups_panel(*GROUP_STATES[state])
+    lines = drawn(panel, width)
+    assert max(map(cell_len, lines)) <= width
+    assert len(lines) == len(panel.render(width).renderables) and "…" not in "".join(lines)
+    if panel.last is not None:
+        assert max(map(len, panel.text().splitlines())) <= 85
+
+
+def cells_of(panel: GroupsPanel, group: str) -> list[str]:
+    (line,) = [line for line in drawn(panel, 80)[3:6] if line.split()[0] == group]
+    return [cell for cell in line.strip().split("  ") if cell]
+
+
+def test_every_group_has_a_line_with_what_it_is_at_and_whether_it_gets_better():
+    panel = groups_panel(SOFT, SOFT_BETTER, *HARD)
+    assert [cell.strip() for cell in drawn(panel, 80)[2].split("  ") if cell] == [
+        "group", "structure", "is at", "right", "trend", "restarts", "time",
+    ]  # fmt: skip
+    soft, hard, paper = (one.machine for one in RECIPE.group_configs)
+    structure = f"{soft.registers} reg {len(soft.modules)}x{soft.repeats}"
+    assert [cell.strip() for cell in cells_of(panel, "soft")] == [
+        "soft", structure, "n <= 5, 425 steps", "61.5%", "better", "12", "26%",
+    ]  # fmt: skip
+    assert [cell.strip() for cell in cells_of(panel, "hard")][2:] == [
+        "n <= 6, 300 steps",
+        "30%",
+        "flat 5:30",
+        "12",
+        "74%",
+    ]
+    assert [cell.strip() for cell in cells_of(panel, "paper")][2:] == ["joins at check 40", "-", "-", "-"]
+    assert f"mlp {hard.hidden}, {hard.registers} registers" in "\n".join(drawn(panel, 120))
+
+
+def test_below_stand_the_best_group_what_it_waits_for_and_an_upper_bound_of_the_time():
+    rows = rows_of(groups_panel(SOFT, SOFT_BETTER, *HARD))
+    assert rows["best"] == "soft: 61.5% right as a program up to n = 10, soft error 0.200"
+    assert rows["trend"].endswith("getting better: right as a program, soft error")
+    assert rows["next"] == "soft: stage 1 when 8 members solve all 96 validation examples, now 3"
+    assert rows["paper"] == "joins at check 40, now 32"  # in the line below `next`
+    assert "at most about 36 h left" in rows["time"]
+
+
+def test_a_group_says_when_it_is_in_its_last_stage_and_when_it_starts_again():
+    panel = groups_panel(SOFT, SOFT_BETTER, LAST)
+    assert "last stage n <= 15, 600" in cells_of(panel, "soft")
+    assert rows_of(panel)["next"] == "soft: ends when 1 member passes, or starts again at step 1500"
+    assert rows_of(panel)["examined"] == "4 members: 0 passed; failed 1 soft (20n+200), 1 hard (20n+200)"
+    panel.add(AGAIN)
+    assert "try 2: n <= 5, 450 steps" in [cell.strip() for cell in cells_of(panel, "soft")]
+    idle = groups_panel(SOFT, replace(LAST, step=100, perfect=1))
+    assert rows_of(idle)["next"] == "soft: waits until step 600 for a perfect member that also halts"
+
+
+def test_a_log_has_a_line_for_each_group_that_trained_since(capsys):
+    shown = TrainingDisplay("nram train", Console(force_terminal=False, stderr=True))
+    shown.started(RECIPE, Path("runs/copy-1"), "a CPU")
+    for report in (SOFT, SOFT_BETTER, *HARD, LAST, replace(LAST, step=700, perfect=2, stage_ends=True)):
+        shown.report(report)
+    shown.ended()
+    title, *lines = capsys.readouterr().err.splitlines()
+    assert title == "nram train copy, seed 1, on a CPU: 3 groups (soft, hard, paper) -> runs/copy-1"
+    assert lines[0] == "0:12 soft: n <= 5, 25 steps, 5% right, error 0.451"
+    assert lines[1:3] == [
+        "0:12 next: soft: stage 1 when 8 members solve all 96 validation examples, now 0",
+        "0:12 next: hard joins at check 4, now 1",
+    ]
+    assert lines[3] == "0:12 at most about 36 h left"
+    assert lines[4] == "19:40 soft: last stage ended, 100% right, 2 perfect, 12 restarts"
+    assert any(line.startswith("19:40 hard: n <= 6, 300 steps, 30% right") for line in lines[5:])
+
+
+def test_a_run_that_continues_shows_what_its_groups_did_before(tmp_path):
+    run = RunFolder.create(tmp_path / "run", RECIPE, ["train", "copy"], "a CPU")
+    for report in (SOFT, SOFT_BETTER, *HARD):
+        run.append_metrics(asdict(report))
+    run.append_metrics(asdict(replace(SOFT, group=7)))  # of no group: it is left alone
+    shown = TrainingDisplay("nram train", Console(force_terminal=True, file=io.StringIO(), width=80))
+    shown.started(RECIPE, run.path, "a CPU")
+    assert isinstance(shown.panel, GroupsPanel)
+    assert "n <= 6, 300 steps" in [cell.strip() for cell in cells_of(shown.panel, "hard")]
+    shown.ended()

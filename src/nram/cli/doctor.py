@@ -10,13 +10,19 @@ from typing import Any
 from nram.cli.output import print_json, table, terminal_width
 from nram.cli.run_argument import add_run_folder, open_run
 from nram.messages import visible
-from nram.training.diagnosis import Diagnosis, cure_lines, diagnose, duration
+from nram.training.diagnosis import Diagnosis, StageSummary, cure_lines, diagnose
+from nram.training.history import duration
 
 FIRST_CURES = 3  # at the end of other verbs
-LEGEND = (
-    "(level: the highest; error: the least on training batches; {columns}: members solved at a time, at most; "
-    "best: what the best member solves of the validation set, hard)"
-)
+LEGEND = {
+    "restarts": "islands that restarted",
+    "level": "the highest",
+    "error": "the least on training batches",
+    "soft": "members solved at a time, at most",
+    "hard": "members solved at a time, at most, as programs",
+    "best": "what the best member solves of the validation set, as a program",
+}
+"""What columns of the table mean."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,8 +48,9 @@ def _print(found: Diagnosis) -> None:
     print_wrapped(f"{found.task}, seed {found.seed}, in {found.run}: {found.machine}")
     print_wrapped(found.verdict)
     if found.stages:
-        print(f"\n{table(_rows(found))}")
-        print_wrapped(LEGEND.format(columns="hard" if found.learned else "soft, hard"))
+        rows = _rows(found)
+        print(f"\n{table(rows)}")
+        print_wrapped(f"({'; '.join(f'{name}: {words}' for name, words in LEGEND.items() if name in rows[0])})")
         print()
     for fact in found.facts:
         print_wrapped(fact)
@@ -54,27 +61,32 @@ def _print(found: Diagnosis) -> None:
 
 
 def _rows(found: Diagnosis) -> list[list[str]]:
-    """A row for each stage. A run with a perfect member has no column for soft: it can end before that is counted."""
-    soft = [] if found.learned else ["soft"]
-    rows = [["stage", "n", "members", "steps", "time", "level", "error", *soft, "hard", "best"]]
-    for one in found.stages:
-        shares = (
-            [one.solved_hard, one.best_hard] if found.learned else [one.solved_soft, one.solved_hard, one.best_hard]
-        )
-        early = " early" if one.ended and one.steps < one.stage_steps else ""
-        rows.append(
-            [
-                str(one.stage),
-                f"<= {one.max_complexity}",
-                str(one.population),
-                f"{one.steps}/{one.stage_steps}{early}",
-                duration(one.seconds),
-                f"{one.highest_level}/{one.max_complexity}",
-                f"{one.best_error:.3f}",
-                *("-" if share is None else f"{share:.0%}" for share in shares),
-            ]
-        )
-    return rows
+    """A row for each stage. Columns that say nothing about this run are left out."""
+    grouped = any(one.group_name is not None for one in found.stages)
+    # A run with a perfect member can end before the soft ones are counted, and groups have no curriculum.
+    left_out = {"level", "soft", "stage", "members"} if grouped else {"group", "restarts"}
+    left_out |= {"soft"} if found.learned else set()
+    rows = [_cells(one) for one in found.stages]
+    names = [name for name in rows[0] if name not in left_out]
+    return [names, *([row[name] for name in names] for row in rows)]
+
+
+def _cells(one: StageSummary) -> dict[str, str]:
+    early = " early" if one.ended and one.steps < one.stage_steps else ""
+    tries = f", try {one.attempts}" if one.attempts > 1 else ""
+    shares = {"soft": one.solved_soft, "hard": one.solved_hard, "best": one.best_hard}
+    return {
+        "group": one.group_name or "",
+        "stage": str(one.stage),
+        "n": f"<= {one.max_complexity}",
+        "members": str(one.population),
+        "steps": f"{one.steps}/{one.stage_steps}{early}{tries}",
+        "time": duration(one.seconds),
+        "restarts": str(one.restarts),
+        "level": f"{one.highest_level}/{one.max_complexity}",
+        "error": f"{one.best_error:.3f}",
+        **{name: "-" if share is None else f"{share:.0%}" for name, share in shares.items()},
+    }
 
 
 def print_advice(found: Diagnosis, most: int | None = None) -> None:

@@ -170,6 +170,10 @@ class TrainConfig:
         )
 
     @property
+    def group_names(self) -> tuple[str, ...]:
+        return tuple(group.name or f"group {index}" for index, group in enumerate(self.groups))
+
+    @property
     def task_name(self) -> str:
         return known_task(self.task).name
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,11 +17,11 @@ from nram.files import read_json
 from nram.messages import pasted, shell_command
 from nram.records import Tolerant, read_record
 from nram.training.config import HyperConfig, TrainConfig
+from nram.training.history import History, duration, rough_duration
 from nram.training.ranges import Range
 from nram.training.run_folder import MOST_BYTES, Failure, Metrics, Result, RunFolder
 from nram.training.trend import Trend
 
-PATIENCE = 60.0  # seconds of training on the first level after which a run says so
 MANY_SKIPPED = 0.05  # share of updates that were not finite; a few are normal
 SOME_SOFT = 0.05  # share of members solved soft that makes it remarkable that none is solved hard
 SAME_CURVES = 0.05  # soft and hard exact shares that differ by less are equal
@@ -63,6 +63,12 @@ class StageSummary:
     best_hard: float | None
     improving: bool
     """Whether the best member still got better when the stage ended."""
+    group: int = 0
+    group_name: str | None = None
+    attempts: int = 1
+    """How often the group was at this stage: it starts again if no member passes the examination."""
+    restarts: int = 0
+    """Islands of the group that restarted until the end of the stage."""
 
 
 @dataclass(frozen=True)
@@ -110,13 +116,9 @@ def diagnose(run: RunFolder) -> Diagnosis:
 # ---- parts of messages
 
 
-def duration(seconds: float) -> str:
-    hours, rest = divmod(int(seconds), 3600)
-    minutes, seconds = divmod(rest, 60)
-    return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"
-
-
 def machine_text(config: TrainConfig) -> str:
+    if config.groups:
+        return f"{counted(len(config.groups), 'group')} ({', '.join(config.group_names)})"
     machine = config.machine
     states = f", {machine.states} states" if machine.controller == "automaton" else ""
     return (
@@ -141,10 +143,22 @@ def result_text(result: Result) -> str:
     if perfect:
         return (
             f"{perfect} of the {examined} members examined {'is' if perfect == 1 else 'are'} perfect: soft and hard, "
-            f"under every step limit, and hard at n = 50 (after {result.seconds:.0f} s)."
+            f"under every step limit, and hard at n = 50 (after {result.seconds:.0f} s).{_halting_text(result)}"
         )
     best = result.best_validation_exact_hard
     return f"No member is perfect yet: the best solves {best:.1%} of the validation instances, hard."
+
+
+def _halting_text(result: Result) -> str:
+    """Whether the perfect members halt by themselves. Older results do not say it."""
+    perfect, halting = result.perfect_members, result.halting_members
+    if halting is None:
+        return ""
+    if not halting:
+        what = "It does not halt within T(n), and idles" if perfect == 1 else "They do not halt within T(n), and idle"
+        return f" {what} without damage."
+    who = ("It" if perfect == 1 else "All") if halting == perfect else f"{halting} of them"
+    return f" {who} {'halts by itself' if halting == 1 else 'halt by themselves'} within T(n)."
 
 
 # ---- the first level
@@ -160,11 +174,34 @@ def has_left_first_level(config: TrainConfig, max_complexity: int, highest: int)
     return highest > first or not config.curriculum.enabled or max_complexity <= first
 
 
-def stuck_notice(run: RunFolder, config: TrainConfig) -> str:
-    """What a run says once, when no member leaves the first level."""
-    lines = [f"No member has left the first level after {duration(PATIENCE)} of training. Hard tasks need longer."]
-    lines += ["If nothing changes, stop the run (Ctrl-C) and try, the most likely cure first:"]
-    lines += cure_lines(_Retry(run, config).for_first_level()[:3])
+def progress_notice(run: RunFolder, history: History, seconds_left: float) -> str:
+    """What a run says after a minute, and later while its task is not solved.
+
+    What it reached, whether it still gets better, what comes next, and how long it may take.
+    """
+    config, best = history.config, history.best
+    group, point, trend = history.configs[best], history.last[best], history.trends[best]
+    of_group = f" of group {config.group_names[best]}" if config.groups else ""
+    solves = (
+        f"solves {history.right(best)} of the validation examples as a program, up to n = {2 * point.max_complexity}"
+    )
+    if point.best_hard is None:
+        solves = "was not checked as a program yet"
+    still = "It is still getting better." if trend.improving else f"It got no better for {duration(trend.waiting)}."
+    sooner = " It ends sooner when a member is perfect." if group.stages[-1].stop_at else ""
+    lines = [
+        f"After {duration(history.now)} no member is perfect yet.",
+        f"  Reached: the best member{of_group} {solves}; soft error {point.best_error:.3f}. "
+        f"{still if len(trend.errors) > 1 else 'Whether it gets better is not known yet.'}",
+        *(f"  Next: {words}." for words in history.next()),
+        f"  Time: at most about {rough_duration(seconds_left)} more at the present rate.{sooner}",
+    ]
+    if not has_left_first_level(group, point.max_complexity, point.highest_level):
+        lines += [
+            "No member has left the first level. Hard tasks need longer. If nothing changes, stop the run (Ctrl-C)"
+        ]
+        lines[-1] += " and try, the most likely cure first:"
+        lines += cure_lines(_Retry(run, config).for_first_level()[:3])
     return "\n".join(lines)
 
 
@@ -182,8 +219,11 @@ def cure_lines(cures: list[Cure]) -> list[str]:
 class _Retry:
     """Commands that train the same task again with something changed, in another folder."""
 
-    def __init__(self, run: RunFolder, config: TrainConfig):
-        self.path, self.config, self.arguments = run.path, config, run.record.arguments
+    def __init__(self, run: RunFolder, config: TrainConfig, group: int = 0):
+        self.path, self.whole, self.arguments = run.path, config, run.record.arguments
+        self.config = config.group_configs[group]
+        self.group = f"groups.{group}." if config.groups else ""  # before the name of a setting
+        self.name = config.group_names[group] if config.groups else ""
 
     def cure(self, text: str, name: str, *settings: str, seed: int | None = None) -> Cure:
         """A cure by settings, `key=value`, or by another seed. `name` is added to the name of the folder."""
@@ -199,11 +239,11 @@ class _Retry:
         return Cure(text, shlex.join(["nram", *words, "--out", pasted(Path(f"{self.path}-{name}"))]))
 
     def seed(self) -> Cure:
-        seed = (self.config.seed + 1) % 2**32
+        seed = (self.whole.seed + 1) % 2**32
         return self.cure("Another seed. Nothing is as cheap, and one run says little.", f"seed{seed}", seed=seed)
 
     def registers(self) -> Cure:
-        more = min(64, self.config.machine.registers + 2)
+        more = min(64, max(one.machine.registers for one in self.whole.group_configs) + 2)
         return self.cure("More registers. Training needs a few more than the program.", f"r{more}", f"registers={more}")
 
     def members(self) -> Cure:
@@ -211,16 +251,17 @@ class _Retry:
         text = "More members: each one is another chance."
         return self.cure(text, f"p{more}", f"stages.0.population={more}")
 
-    def steps(self, stage: int) -> Cure:
-        more = 3 * self.config.stages[stage].steps
-        text = f"More steps in stage {stage}: the best member still got better when it ended."
-        return self.cure(text, f"steps{more}", f"stages.{stage}.steps={more}")
+    def steps(self, stage: int, why: str = "the best member still got better when it ended") -> Cure:
+        more = min(10**8, 3 * self.config.stages[stage].steps)
+        where = f"stage {stage} of {self.name}" if self.group else f"stage {stage}"
+        text = f"More steps in {where}: {why}."
+        return self.cure(text, f"steps{more}", f"{self.group}stages.{stage}.steps={more}")
 
     def culling(self, stage: int) -> list[Cure]:
         if self.config.stages[stage].cull.share or self.config.stages[stage].population < 4:
             return []
         text = "Culling: at every check clones of the best members replace the worst."
-        return [self.cure(text, "cull", f"stages.{stage}.cull.share=0.25")]
+        return [self.cure(text, "cull", f"{self.group}stages.{stage}.cull.share=0.25")]
 
     def search(self) -> list[Cure]:
         """A search says whether there is a program, and how large. The task of `nram learn` has no name."""
@@ -228,24 +269,33 @@ class _Retry:
         if self.arguments[:1] != ("train",):
             return [Cure("More time (--budget), and more small examples: 'nram learn' chooses the settings itself.")]
         text = "A search: it says whether there is a program, and how many registers it needs."
-        module = list(self.config.module_files)
-        return [
-            Cure(text, shell_command("search", task if is_file_name(task) else self.config.task_name, module=module))
-        ]
+        name, limit = self.config.task_name, known_task(task).step_limit
+        if is_file_name(task):
+            name = task
+            text += f" If none is found within T(n) = {limit}, give the task a larger step_limit."
+        return [Cure(text, shell_command("search", name, module=list(self.whole.module_files)))]
+
+    def module(self) -> list[Cure]:
+        """A user-defined module can do in one step what takes the others several."""
+        if self.arguments[:1] != ("train",):
+            return []
+        text = "A module of your own, if a step of the program needs an operation that the machine lacks."
+        return [Cure(text, shell_command("new", "module", "mine"))]
 
     def for_first_level(self) -> list[Cure]:
         cures = [self.seed(), self.registers(), *self.search(), self.members()]
         if self.config.machine.repeats == 1:
-            cures.append(self.cure("Each module twice, if a step needs two READs or WRITEs.", "twice", "repeats=2"))
+            twice = f"{self.group}repeats=2"
+            cures.append(self.cure("Each module twice, if a step needs two READs or WRITEs.", "twice", twice))
         return cures + self.culling(0)
 
     def for_divergence(self) -> list[Cure]:
         hyper = self.config.hyper
         usual = HyperConfig().learning_rate
         rate = usual.as_config() if max(hyper.learning_rate.values) > 0.1 else _scaled(hyper.learning_rate, 0.1)
-        settings = [f"learning_rate={rate}"]
-        settings += ["clip_gradient=1..10"] if math.inf in hyper.clip_gradient.values else []
-        settings += ["clip_activations=1|10"] if math.inf in hyper.clip_activations.values else []
+        settings = [f"{self.group}learning_rate={rate}"]
+        settings += [f"{self.group}clip_gradient=1..10"] if math.inf in hyper.clip_gradient.values else []
+        settings += [f"{self.group}clip_activations=1|10"] if math.inf in hyper.clip_activations.values else []
         clips = " and tighter clips" if len(settings) > 1 else ""
         return [self.cure(f"A lower learning rate{clips}.", "slower", *settings)]
 
@@ -253,40 +303,44 @@ class _Retry:
         """Longer examples in this stage, and in all stages with the same size."""
         size, settings = self.config.stages[stage].max_complexity, []
         longer = max(6, 2 * size)
+        if self.group:  # whose stages end at the size that the task names
+            longer = min(longer, known_task(self.config.task).trained_up_to)
         for index, one in enumerate(self.config.stages):
-            settings += [f"stages.{index}.max_complexity={longer}"] if one.max_complexity == size else []
-        cures = [self.cure("Longer examples in such stages, so that only a loop fits.", f"n{longer}", *settings)]
+            settings += [f"{self.group}stages.{index}.max_complexity={longer}"] if one.max_complexity == size else []
+        text = "Longer examples in such stages, so that only a loop fits."
+        cures = [self.cure(text, f"n{longer}", *settings)] if longer > size else []
         if self.config.stages[stage].step_slack > 2:
-            tight = f"stages.{stage}.step_slack=2"
+            tight = f"{self.group}stages.{stage}.step_slack=2"
             cures.append(self.cure("Fewer spare steps there, which leave room only for the loop.", "tight", tight))
         return cures
 
     def for_blur(self) -> list[Cure]:
         penalty = self.config.hyper.entropy_penalty
         stronger = "0.1..0.6" if max(penalty.values) == 0 else _scaled(penalty, 3)
+        crisp = f"{self.group}entropy_penalty={stronger}"
         return [
-            self.cure(
-                "A stronger entropy penalty, which makes circuits crisp.", "crisp", f"entropy_penalty={stronger}"
-            ),
-            self.cure("An earlier penalty.", "early", "penalty_start=200"),
+            self.cure("A stronger entropy penalty, which makes circuits crisp.", "crisp", crisp),
+            self.cure("An earlier penalty.", "early", f"{self.group}penalty_start=200"),
         ]
 
     def for_halting(self) -> list[Cure]:
         penalty, last = self.config.hyper.time_penalty, len(self.config.stages) - 1
         more = "0.01..0.3" if max(penalty.values) == 0 else _scaled(penalty, 3)
         slack = 2 * self.config.stages[last].step_slack + 10
+        spare = f"{self.group}stages.{last}.step_slack={slack}"
         return [
-            self.cure("A time penalty, so that idling costs.", "halt", f"time_penalty={more}"),
-            self.cure("More spare steps in the last stage.", f"slack{slack}", f"stages.{last}.step_slack={slack}"),
+            self.cure("A time penalty, so that idling costs.", "halt", f"{self.group}time_penalty={more}"),
+            self.cure("More spare steps in the last stage.", f"slack{slack}", spare),
         ]
 
     def for_length(self) -> list[Cure]:
         last = len(self.config.stages) - 1
-        longer = self.config.stages[last].max_complexity + 5
-        return [
-            self.cure("Spare memory in the last stage.", "memory", f"stages.{last}.extra_memory=5"),
-            self.cure("Longer examples there.", f"n{longer}", f"stages.{last}.max_complexity={longer}"),
-        ]
+        stage, where = self.config.stages[last], f"{self.group}stages.{last}"
+        longer, spare = stage.max_complexity + 5, stage.extra_memory + 5
+        cures = [self.cure("Spare memory in the last stage.", "memory", f"{where}.extra_memory={spare}")]
+        if not self.group:  # the stages of a group end at the size that the task names
+            cures += [self.cure("Longer examples there.", f"n{longer}", f"{where}.max_complexity={longer}")]
+        return cures
 
 
 def _without(words: tuple[str, ...], flags: tuple[str, ...], options: tuple[str, ...]) -> Iterator[str]:
@@ -314,10 +368,14 @@ class _Doctor:
         self.run, self.config = run, run.config
         self.rows = run.read_progress()
         self.result = run.ending
-        if any(not 0 <= row.stage < len(self.config.stages) for row in self.rows):
-            raise NramError(f"{run.metrics} cannot be used: it names stages that {run.path / 'run.json'} does not have")
+        self.history = History(self.config)
+        for row in self.rows:
+            if not self.history.knows(row):
+                what = "groups or stages" if self.config.groups else "stages"
+                raise NramError(f"{run.metrics} cannot be used: it names {what} that {run.path / 'run.json'} lacks")
+            self.history.add(row)
         self.stages = _summaries(self.config, self.rows)
-        self.retry = _Retry(run, self.config)
+        self.retry = _Retry(run, self.config, self.history.best)
 
     def diagnosis(self) -> Diagnosis:
         config, learned = self.config, self.result is not None and self.result.perfect_members > 0
@@ -352,11 +410,13 @@ class _Doctor:
         if not self.rows:
             return "RUNNING. Nothing is measured yet." if self.status == "running" else "NOT STARTED. No step was made."
         last = self.rows[-1]
-        where = f"step {last.step} of stage {last.stage}, of {counted(len(self.config.stages), 'stage')}"
-        where += f", after {duration(last.seconds)}"
+        where = f", at step {last.step} of stage {last.stage}, of {counted(len(self.config.stages), 'stage')}"
+        where = f"{'' if self.config.groups else where}, after {duration(last.seconds)}."
+        for index, name in enumerate(self.config.group_names):
+            where += f" {name}: {self.history.place(index)}."
         if self.status == "running":
-            return f"RUNNING, at {where}."
-        return f"STOPPED before the end, at {where}. No member was examined for the result."
+            return f"RUNNING{where}"
+        return f"STOPPED before the end{where} No member was examined for the result."
 
     def _next(self) -> str:
         config = self.config
@@ -376,19 +436,20 @@ class _Doctor:
     def _facts(self) -> Iterator[str]:
         if not self.rows:
             return
-        last, trend = self.rows[-1], Trend()
-        for row in self.rows:
-            trend.add(row)
+        last, history = self.rows[-1], self.history
         learned = self.result is not None and self.result.perfect_members > 0
-        if not learned:
+        for index, trend in {} if learned else sorted(history.trends.items()):
+            whose = f" of {self.config.group_names[index]}" if self.config.groups else ""
             still = "it was still getting better" if trend.improving else "it was not getting better any more"
-            yield f"Progress: the best member last got better at {duration(trend.improved)}; at the end {still}."
+            yield f"Progress: the best member{whose} last got better at {duration(trend.improved)}; at the end {still}."
         soft, hard = max(row.solved_soft for row in self.rows), max(row.solved_hard or 0.0 for row in self.rows)
-        if learned:  # the run may have stopped before training batches counted a member as solved soft
+        # A run that learned may have stopped before training batches counted a member as solved soft.
+        if learned or not self.config.curriculum.enabled:
             yield f"Solved: at best {hard:.0%} of the members at a time, hard."
         else:
             yield f"Soft and hard: at best {soft:.0%} of the members were solved soft, and {hard:.0%} hard."
-        halted = next((row.best_halted for row in reversed(self.rows) if row.best_halted is not None), None)
+        of_best = (row for row in reversed(self.rows) if row.group == history.best)
+        halted = next((row.best_halted for row in of_best if row.best_halted is not None), None)
         if halted is not None:
             yield f"Halting: the best member stops by itself on {halted:.0%} of the validation set."
         if self.result is not None:
@@ -402,10 +463,11 @@ class _Doctor:
 
     def _skipped(self) -> float:
         """The largest share of updates that were skipped. Clones inherit the count of their parents."""
-        before, shares = 0, [0.0]
-        for summary, (_, rows) in zip(self.stages, groupby(self.rows, lambda row: row.stage), strict=True):
-            shares += [row.skipped / max(1, row.population * (before + row.step)) for row in rows]
-            before += summary.steps
+        shares = [0.0]
+        steps = {(one.group, one.stage): one.steps for one in self.stages}
+        for row in self.rows:
+            before = sum(steps.get((row.group, stage), 0) for stage in range(row.stage))
+            shares.append(row.skipped / max(1, row.population * (before + row.step)))
         return max(shares)
 
     # ---- the cause
@@ -417,17 +479,46 @@ class _Doctor:
             self._on_first_level,
             self._soft_only,
             self._failed_examination,
+            self._last_stage_failed,
             self._on_a_level,
         )
         for check in checks:
             if (found := check()) is not None:
                 return found
-        if self.status != "finished":
-            return None, None, []
-        last = self.stages[-1]
-        cures = [self.retry.steps(last.stage)] if last.improving else []
+        return self._partly_right()
+
+    def _partly_right(self) -> tuple[str | None, str | None, list[Cure]]:
+        retry, trends = self.retry, self.history.trends
+        improving = [index for index, trend in sorted(trends.items()) if trend.improving]
+        if self.status != "finished" and (not self.config.groups or improving):
+            return None, None, []  # too early to say
         text = "The best member is right on a part of the validation set only."
-        return "partly right", text, [*cures, self.retry.seed(), self.retry.members(), *self.retry.culling(0)]
+        if not self.config.groups:
+            more = [retry.steps(self.stages[-1].stage)] if improving else []
+            return "partly right", text, [*more, retry.seed(), retry.members(), *retry.culling(0)]
+        cures = [retry.seed(), *retry.search(), retry.registers(), retry.members(), *retry.module()]
+        if self.status == "finished":
+            cures = [*(_Retry(self.run, self.config, index).steps(0) for index in improving), *cures]
+        else:
+            longest = min(trend.waiting for trend in trends.values())
+            text += f" No group got better for {duration(longest)}."
+        return "partly right", text, cures
+
+    def _last_stage_failed(self) -> tuple[str, str, list[Cure]] | None:
+        """Groups that reached their last stage and start again there. Their last members say little."""
+        stages = [len(one.stages) for one in self.config.group_configs]
+        lasts = [one for one in self.stages if one.stage == stages[one.group] - 1 and one.ended and one.solved_hard]
+        if not lasts or not self.config.groups:
+            return None
+        last = max(lasts, key=lambda one: one.attempts)
+        failed = [row.failed for row in self.rows if row.group == last.group and row.failed]
+        text = (
+            f"Group {last.group_name} reached its last stage {_times(last.attempts)}, and no member passed the "
+            f"examination there{f' (failed: {failed[-1]})' if failed else ''}."
+        )
+        retry = _Retry(self.run, self.config, last.group)
+        more = retry.steps(last.stage, "its members are nearly right")
+        return "last stage", text, [retry.seed(), more, *retry.for_halting(), *retry.for_length()]
 
     def _diverged(self) -> tuple[str, str, list[Cure]] | None:
         if (share := self._skipped()) <= MANY_SKIPPED:
@@ -436,7 +527,7 @@ class _Doctor:
         return "diverged", text, [*self.retry.for_divergence(), self.retry.seed()]
 
     def _on_first_level(self) -> tuple[str, str, list[Cure]] | None:
-        first = self.stages[0]
+        first = max((one for one in self.stages if one.stage == 0), key=lambda one: one.highest_level)
         if has_left_first_level(self.config, first.max_complexity, first.highest_level):
             return None
         if self.status != "finished" and len(self.stages) == 1 and first.improving:
@@ -445,8 +536,9 @@ class _Doctor:
             f"No member left the first level in stage {first.stage}: none is right on 90% of its smallest examples. "
             f"The least error was {first.best_error:.3f}."
         )
-        more = [self.retry.steps(first.stage)] if first.improving else []
-        return "first level", text, [*more, *self.retry.for_first_level()]
+        retry = _Retry(self.run, self.config, first.group)
+        more = [retry.steps(first.stage)] if first.improving else []
+        return "first level", text, [*more, *retry.for_first_level()]
 
     def _soft_only(self) -> tuple[str, str, list[Cure]] | None:
         for stage in self.stages:
@@ -458,7 +550,8 @@ class _Doctor:
             f"{stage.solved_soft:.0%} of the members solved stage {stage.stage} soft, and none hard. Either the "
             f"program is unrolled (right up to n = {stage.max_complexity}, wrong beyond), or its circuits are blurred."
         )
-        unrolled, blurred = self.retry.for_unrolled(stage.stage), self.retry.for_blur()
+        retry = _Retry(self.run, self.config, stage.group)
+        unrolled, blurred = retry.for_unrolled(stage.stage), retry.for_blur()
         soft, hard = self._evaluated("soft"), self._evaluated("hard")
         if soft is None or hard is None:
             which = Cure(
@@ -508,30 +601,44 @@ class _Doctor:
         return "low level", text, cures
 
 
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
 def _summaries(config: TrainConfig, rows: list[Metrics]) -> list[StageSummary]:
-    """The stages of a run, from its reports."""
-    summaries, began = [], 0.0
-    for stage, of_stage in groupby(rows, lambda row: row.stage):
-        found, trend = list(of_stage), Trend()
+    """The stages of a run's groups, from its reports."""
+    spent: Counter[tuple[int, int]] = Counter()
+    of_stage: dict[tuple[int, int], list[Metrics]] = {}
+    now = 0.0
+    for row in rows:
+        key = row.group, row.stage
+        spent[key] += round(1000 * (row.seconds - now))
+        now = row.seconds
+        of_stage.setdefault(key, []).append(row)
+    summaries = []
+    for (group, stage), found in sorted(of_stage.items()):
+        trend, last = Trend(), found[-1]
         for row in found:
             trend.add(row)
-        last = found[-1]
         summaries.append(
             StageSummary(
                 stage=stage,
                 max_complexity=last.max_complexity,
                 population=last.population,
                 steps=last.step,
-                stage_steps=config.stages[stage].steps,
+                stage_steps=config.group_configs[group].stages[stage].steps,
                 ended=last.stage_ends,
-                seconds=round(last.seconds - began, 1),
+                seconds=round(spent[group, stage] / 1000, 1),
                 highest_level=max(row.highest_level for row in found),
                 best_error=min(row.best_error for row in found),
                 solved_soft=max(row.solved_soft for row in found),
                 solved_hard=max((row.solved_hard for row in found if row.solved_hard is not None), default=None),
                 best_hard=max((row.best_hard for row in found if row.best_hard is not None), default=None),
                 improving=trend.improving,
+                group=group,
+                group_name=config.group_names[group] if config.groups else None,
+                attempts=len({row.attempt for row in found}),
+                restarts=max(row.restarts for row in found),
             )
         )
-        began = last.seconds
     return summaries

@@ -1,6 +1,6 @@
 """Live progress of training: a panel on a terminal or in a notebook, plain lines elsewhere. Not on standard output.
 
-how good the best member is, whether it gets better, what comes next, and about how long it takes
+how good the best member of each group is, whether it gets better, what comes next, and how long it may take
 """
 
 from __future__ import annotations
@@ -21,14 +21,17 @@ from nram.messages import visible
 from nram.progress import Progress, is_shown
 from nram.training.callbacks import Report, TrainingCallbacks
 from nram.training.config import TrainConfig
-from nram.training.diagnosis import duration, machine_text
-from nram.training.trend import Trend
+from nram.training.diagnosis import machine_text
+from nram.training.history import History, duration, rough_duration, share_text
+from nram.training.run_folder import RunFolder
 
 PLAIN_SECONDS = 5.0  # between the first two lines where there is no panel
 MOST_PLAIN_SECONDS = 60.0  # later lines come less often
 NOTEBOOK_SECONDS = 0.3  # between two changes of a panel in a notebook
 NOTEBOOK_WIDTH = 100
 LABEL = 10  # columns
+WIDE = 110  # columns from which on the structure of a group is shown in full
+MOST_NAME = 12  # characters of a group's name
 BLOCKS = "▁▂▃▄▅▆▇█"
 
 
@@ -49,7 +52,9 @@ class TrainingDisplay(TrainingCallbacks):
 
     def started(self, config: TrainConfig, path: Path, device: str) -> None:
         console = self.console or Console(stderr=True)
-        self.panel = Panel(config, f"{self.title} {config.task_name}, seed {config.seed}, on {device}", str(path))
+        title = f"{self.title} {config.task_name}, seed {config.seed}, on {device}"
+        self.panel = (GroupsPanel if config.groups else Panel)(config, title, str(path))
+        self.panel.history.read(RunFolder(path))
         if console.is_jupyter:
             self.screen = _Notebook(self.panel)
         elif console.is_terminal:
@@ -84,7 +89,7 @@ class TrainingDisplay(TrainingCallbacks):
         pause = min(MOST_PLAIN_SECONDS, max(PLAIN_SECONDS, report.seconds / 4))
         if self.screen is None and (time.monotonic() - self.printed_at >= pause or report.stage_ends):
             self.printed_at = time.monotonic()
-            _print(self.panel.line())
+            _print(self.panel.text())
 
     def ended(self) -> None:
         if self.panel is not None:
@@ -150,7 +155,8 @@ class Panel:
     def __init__(self, config: TrainConfig, title: str, path: str):
         self.config, self.title, self.path = config, title, path
         self.reports: dict[int, Report] = {}  # the last one of every stage
-        self.trend = Trend()
+        self.history = History(config)
+        self.last: Report | None = None
         self.activity: str | None = None
         self.reported_at = time.monotonic()
         self.compiling = 0.0  # the most seconds from the end of a stage to the first report of the next
@@ -169,18 +175,18 @@ class Panel:
         if report.stage not in self.reports:  # a stage begins with compiling
             self.compiling = max(self.compiling, time.monotonic() - self.reported_at)
         self.reported_at = time.monotonic()
-        self.reports[report.stage] = report
-        self.trend.add(report)
+        self.reports[report.stage] = self.last = report
+        self.history.add(report)
 
     @property
     def _is_examining(self) -> bool:
         return (self.activity or "").startswith("examining")
 
     @property
-    def last(self) -> Report | None:
-        return self.reports.get(max(self.reports, default=-1))
+    def shown(self) -> Report | None:
+        return self.last
 
-    def line(self) -> str:
+    def text(self) -> str:
         """The present state in one line, for a log."""
         report = self.last
         assert report is not None
@@ -190,7 +196,7 @@ class Panel:
             f"best member {self._best(report)}",
             *([words] if (words := self._trend_words(report)) else []),
             *([f"members per level {levels}"] if self.config.curriculum.enabled else []),
-            _all(report),
+            self._all(report),
             *([f"examined {_examined(report)}"] if report.examined else []),
             *([f"{report.skipped} updates skipped: not finite"] if report.skipped else []),
             self._time_words(report),
@@ -202,7 +208,7 @@ class Panel:
         machine, path = machine_text(self.config), visible(self.path)
         room = max(20, width - len(machine) - 4)  # of a long path the end matters
         rows.append(Text(f"{machine} -> {path if len(path) <= room else '…' + path[1 - room :]}", style="dim"))
-        rows += self._stage_rows(width)
+        rows += self._parts(width)
         for label, words in self._rows():
             rows.append(Text.assemble((f"{label:<{LABEL}}", "bold"), visible(words)))
         for row in rows:
@@ -210,7 +216,7 @@ class Panel:
             row.truncate(width, overflow="ellipsis")
         return Group(*rows)
 
-    def _stage_rows(self, width: int) -> list[Text]:
+    def _parts(self, width: int) -> list[Text]:
         """A bar for every stage. That of a stage which ended early is full."""
         heads, tails, shares = [], [], []
         for index, stage in enumerate(self.config.stages):
@@ -231,20 +237,21 @@ class Panel:
         return rows
 
     def _rows(self) -> list[tuple[str, str]]:
-        report = self.last
+        report = self.shown
         if report is None:
             return [("now", self.activity or "starting")] if not self.ended else []
         rows = [("best", self._best(report))]
         if words := self._trend_words(report):
-            rows.append(("trend", f"{_spark(self.trend.errors)}  {words}"))
+            rows.append(("trend", f"{_spark(self.history.trends[report.group].errors)}  {words}"))
         rows += [("levels", _levels(report))] if self.config.curriculum.enabled else []
-        rows.append(("all", _all(report)))
+        rows.append(("all", self._all(report)))
         if report.examined:
             rows.append(("examined", _examined(report)))
         if report.skipped:
             rows.append(("skipped", f"{counted(report.skipped, 'update')}, not finite"))
         if not self.ended:
-            rows.append(("now", self.activity) if self.activity else ("next", self._next(report)))
+            following = [("", words) for words in self._next(report)]
+            rows += [("now", self.activity)] if self.activity else [("next", following[0][1]), *following[1:]]
         rate = f", {report.example_steps_per_s / 1000:,.0f}k example-steps/s"
         return [*rows, ("time", self._time_words(report) + rate)]
 
@@ -254,19 +261,19 @@ class Panel:
         if report.best_hard is None:
             return f"{level}soft error {report.best_error:.3f}, not checked as a program yet"
         reach = 2 * report.max_complexity  # of the validation set
-        hard = f"{report.best_hard:.1%}".replace(".0%", "%")
-        return f"{hard} right as a program up to n = {reach}, {level}soft error {report.best_error:.3f}"
+        right = share_text(report.best_hard)
+        return f"{right} right as a program up to n = {reach}, {level}soft error {report.best_error:.3f}"
 
-    def _next(self, report: Report) -> str:
+    def _next(self, report: Report) -> list[str]:
         """What ends the stage, and what follows."""
         stage, index = self.config.stages[report.stage], report.stage + 1
         early = "" if not stage.stop_at else f" or once {stage.stop_at} {'is' if stage.stop_at == 1 else 'are'} right"
         if index == len(self.config.stages):
             passes = early.replace("right", "examined and perfect")
-            return f"the end, at step {stage.steps}{passes}"
+            return [f"the end, at step {stage.steps}{passes}"]
         following = self.config.stages[index]
         kept = min(following.kept, stage.population)
-        return f"stage {index}, n <= {following.max_complexity}, best {kept} members: at step {stage.steps}{early}"
+        return [f"stage {index}, n <= {following.max_complexity}, best {kept} members: at step {stage.steps}{early}"]
 
     def _trend_words(self, report: Report) -> str:
         """Whether the best member gets better, and by which figures; empty while it is too early to say."""
@@ -274,10 +281,24 @@ class Panel:
             return f"{counted(report.perfect, 'perfect member')}"
         if report.best_hard == 1.0:
             return "right on the whole validation set"
-        if self.trend.improving:  # the best member may be better by one figure and worse by another
-            figures = [name for name in self.trend.figures if name != "level" or self.config.curriculum.enabled]
+        trend = self.history.trends[report.group]
+        if trend.improving:  # the best member may be better by one figure and worse by another
+            figures = self.history.gains(report.group)
             return f"getting better: {', '.join(figures)}" if figures else ""
-        return f"no better for {duration(self.trend.waiting)}"
+        return f"no better for {duration(trend.waiting)}"
+
+    def _all(self, report: Report) -> str:
+        """How good the members are as a whole.
+
+        Soft says nothing more once a member is perfect, and nothing without a curriculum: it counts the members on the
+        last level.
+        """
+        soft = self.config.curriculum.enabled and not report.perfect
+        words = [f"{round(report.solved_soft * report.population)} soft"] if soft else []
+        if report.solved_hard is not None:
+            words.append(f"{round(report.solved_hard * report.population)} hard")
+        solved = f", solved {', '.join(words)} of {report.population}" if words else ""
+        return f"median error {report.median_error:.3f}{solved}"
 
     def _time_words(self, report: Report) -> str:
         later = len(self.config.stages) - 1 - report.stage
@@ -292,12 +313,83 @@ class Panel:
         return f"{gone}, about {duration(max(1.0, left))} left" + ("" if self.examining else " and examining")
 
 
-def _all(report: Report) -> str:
-    """How good the members are as a whole. Soft says nothing more once a member is perfect."""
-    words = [f"{round(report.solved_soft * report.population)} soft"] if not report.perfect else []
-    if report.solved_hard is not None:
-        words.append(f"{round(report.solved_hard * report.population)} hard")
-    return f"median error {report.median_error:.3f}, solved {', '.join(words)} of {report.population}"
+class GroupsPanel(Panel):
+    """The same of a run with groups: a line for each, and the best one below."""
+
+    def __init__(self, config: TrainConfig, title: str, path: str):
+        super().__init__(config, title, path)
+        self.of_group: dict[int, Report] = {}  # the last report of each
+        self.unsaid: set[int] = set()  # groups with a report since the last lines of a log
+
+    def add(self, report: Report) -> None:
+        super().add(report)
+        self.of_group[report.group] = report
+        self.unsaid.add(report.group)
+
+    @property
+    def shown(self) -> Report | None:
+        """The report of the best group. It may have no report yet in a run that was continued."""
+        return self.of_group.get(self.history.best, self.last)
+
+    def text(self) -> str:
+        """A line for each group that trained since the last text, then what comes next."""
+        history, report = self.history, self.last
+        assert report is not None
+        clock = duration(report.seconds)
+        lines = []
+        for index in sorted(self.unsaid):
+            one = self.of_group[index]
+            words = [history.place(index), f"{history.right(index)} right"]
+            words += [f"error {one.best_error:.3f}"] if one.best_hard != 1.0 else []
+            words += [trend] if (trend := history.trend(index)) else []
+            words += [counted(one.restarts, "restart")] if one.restarts else []
+            lines.append(f"{clock} {self._name(index)}: {', '.join(words)}")
+            lines += [f"{clock} {self._name(index)}: examined {_examined(one)}"] if one.examined else []
+        self.unsaid.clear()
+        lines += [f"{clock} next: {words}" for words in history.next()]
+        return "\n".join([*lines, f"{clock} {self._left(report)}"])
+
+    def _name(self, index: int) -> str:
+        return visible(self.config.group_names[index])[:MOST_NAME]
+
+    def _parts(self, width: int) -> list[Text]:
+        history = self.history
+        rows = [["group", "structure", "is at", "right", "trend", "restarts", "time"]]
+        for index, config in enumerate(history.configs):
+            machine, point = config.machine, history.last.get(index)
+            short = f"{machine.registers} reg {len(machine.modules)}x{machine.repeats}"
+            rows.append(
+                [
+                    self._name(index),
+                    machine_text(config) if width >= WIDE else short,
+                    history.place(index),
+                    history.right(index),
+                    history.trend(index),
+                    str(point.restarts) if point else "-",
+                    f"{history.share(index):.0%}" if point else "-",
+                ]
+            )
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ["  ".join(f"{cell:<{wide}}" for cell, wide in zip(row, widths, strict=True)).rstrip() for row in rows]
+        now = self.last.group + 1 if self.last and not self.ended else -1
+        return [
+            Text(line, style="dim" if number == 0 else "bold" if number == now else "")
+            for number, line in enumerate(lines)
+        ]
+
+    def _best(self, report: Report) -> str:
+        return f"{self._name(report.group)}: {super()._best(report)}"
+
+    def _next(self, report: Report) -> list[str]:
+        return self.history.next()
+
+    def _time_words(self, report: Report) -> str:
+        latest = self.last or report
+        gone = f"{duration(latest.seconds + time.monotonic() - self.reported_at)} gone"
+        return gone if self.ended else f"{gone}, {self._left(latest)}"
+
+    def _left(self, report: Report) -> str:
+        return f"at most about {rough_duration(report.seconds_left)} left"
 
 
 def _examined(report: Report) -> str:

@@ -40,6 +40,7 @@ class GroupState:
     attempt: Steps = 0  # how often it has gone back to the first stage
     first_steps: Steps = 0  # steps of the first stage before the later stages of the last attempt
     rounds: Steps = 0
+    restarts: Steps = 0  # islands that restarted, for reports
     turn: Annotated[float, Span(0, 1e18)] = 0.0  # grows with its work; the group with the least is next
     solved_hard: Share | None = None  # share of members solved at the last check
     best_hard: Share | None = None
@@ -89,6 +90,20 @@ class Group:
     def is_last_stage(self) -> bool:
         return self.state.stage == len(self.config.stages) - 1
 
+    @property
+    def work_left(self) -> int:
+        """The work until its last step, if no stage ends early; of one that may go back, with its first stage."""
+        if self.state.done:
+            return 0
+        left = [stage.steps for stage in self.config.stages]
+        reached = self.state.stage
+        if reached:
+            left[0] = left[0] - self.state.first_steps if self.again else 0
+        left[1:reached] = [0] * (reached - 1)
+        left[reached] -= self.state.step
+        works = (work_of_step(self.config, stage) for stage in self.config.stages)
+        return sum(steps * work for steps, work in zip(left, works, strict=True))
+
     def members(self) -> Population:
         """The population, drawn if there is none yet."""
         if self.population is None:
@@ -120,13 +135,14 @@ class Group:
             checked = steps == to_check or state.step == stage.steps
             found, score = self._score(compiled) if checked else (None, None)
             enough = score is not None and self._enough_solved(score)
-            hooks.report(report, steps, took, enough)
             state.rounds += checked
+            hooks.report(report, steps, took, enough)
             if enough or state.step == stage.steps:
                 break
             if stage.cull.share and found and score:
                 self.population = cull(config, state.stage, state.step, population, found, score)
                 self.examinations = {}
+                state.restarts += _restarted(self.population, stage.cull.islands)
             if checked:
                 return
             hooks.keep()
@@ -196,7 +212,7 @@ class Group:
             state.stage, state.step = state.stage + 1, 0
             self.population = clone_best(self.config, state.stage, self.members(), score)
             self.hooks.note(f"the best {min(self.stage.kept, former.population)} of {former.population} members go on")
-        elif self.again and not state.perfect and state.first_steps < self.config.stages[0].steps:
+        elif self.again and state.stage and not state.perfect and state.first_steps < self.config.stages[0].steps:
             state.stage, state.step, state.attempt = 0, state.first_steps, state.attempt + 1
             self.population = None
             self.members()
@@ -226,6 +242,12 @@ class Group:
         """How many of the examined members failed in which part, under which limit."""
         found = Counter((one.failed, one.limit) for one in self.examinations.values() if not one.passed)
         return [{"part": part, "limit": limit, "members": count} for (part, limit), count in found.items()]
+
+
+def _restarted(population: Population, islands: int) -> int:
+    """How many islands have new members only. Clones count the steps of their parents."""
+    steps = np.asarray(population.members.step).reshape(islands, -1)
+    return int(np.sum(np.all(steps == 0, axis=1)))
 
 
 def example_steps(config: TrainConfig, stage: StageConfig) -> int:

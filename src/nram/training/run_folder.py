@@ -80,6 +80,7 @@ class Result(Tolerant):
     best_validation_exact_hard: float
     seconds: float
     failed_examinations: tuple[Failure, ...] = ()
+    halting_members: int | None = None  # of the perfect ones
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,12 @@ class Metrics(Tolerant):
     best_halted: float | None = None
     skipped: int = 0
     peak_memory: int | None = None
+    perfect: int = 0
+    failed: str | None = None
+    group: int = 0
+    attempt: int = 0
+    restarts: int = 0
+    checks: int = 0
 
     @property
     def highest_level(self) -> int:

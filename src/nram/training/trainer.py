@@ -20,8 +20,9 @@ from nram.runtime import Device, device_name, peak_memory
 from nram.training.callbacks import Interrupted, Report, TrainingCallbacks
 from nram.training.checkpoint import load_arrays, save_arrays
 from nram.training.config import MOST_COMPLEXITY, TrainConfig
-from nram.training.diagnosis import PATIENCE, failures_text, has_left_first_level, stuck_notice
-from nram.training.group import Group, GroupState, Hooks, example_steps
+from nram.training.diagnosis import failures_text, progress_notice
+from nram.training.group import Group, GroupState, Hooks, example_steps, work_of_step
+from nram.training.history import History
 from nram.training.member import StepReport
 from nram.training.population import Population, abstract_population, member_at
 from nram.training.run_folder import RunFolder, described_config
@@ -32,6 +33,7 @@ from nram.training.settings import config_to_dict
 CHECKPOINT_SECONDS = 20
 SOLVED_ERROR = 0.02  # a member with a smaller moving error at the stage's last level counts as solved, soft
 BEST = 8  # members kept at the end
+NOTICES = (60.0, 300.0, 900.0)  # seconds after which a run that has not solved its task says where it stands
 
 
 MemberDetails = tuple[TrainConfig, Controller, dict[str, Any]]
@@ -46,7 +48,7 @@ class _State:
     current: Annotated[int, Span(-1, 15)] = -1  # the group whose round has begun; -1: none
     seconds: Annotated[float, Span(0, 1e12)] = 0.0
     rows: Annotated[int, Span(0, 10**9)] = 0  # of metrics.jsonl
-    on_first_level: Annotated[float, Span(0, 1e12)] = 0.0  # seconds of training with every member on the first level
+    notices: Annotated[int, Span(0, len(NOTICES))] = 0  # how many of the notices are given or passed
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,10 @@ class _Trainer:
         ]
         run.cut_metrics(self.state.rows)
         self.latest = max(0, self.state.current)  # the group of the last round
+        self.history = History(config)
+        self.history.read(run)
+        self.measured: tuple[float, float] = (0.0, 0.0)  # seconds, and the work done in them
+        self.compiled: set[int] = set()  # groups with a report since the start of this process
         self.saved_at = self.ticked_at = time.monotonic()
         self._keep()
 
@@ -175,7 +181,7 @@ class _Trainer:
             "failed_examinations": group.failures(),
             "kept_members": len(order),
             "best_validation_exact_hard": float(np.max(score.exact)),
-            "group": index,
+            "group": self.config.group_names[index] if self.config.groups else None,
             "stages": group.state.stage + 1,
             "seconds": round(self.state.seconds, 1),
             "device": device_name(self.devices),
@@ -183,14 +189,16 @@ class _Trainer:
         self.run.write_result(result)
         return result
 
-    def _tick(self) -> None:
-        """Count the time since the last tick, compiling and saving included."""
+    def _tick(self) -> float:
+        """Count the time since the last tick, compiling and saving included, and return it."""
         now = time.monotonic()
-        self.state.seconds += now - self.ticked_at
+        passed = now - self.ticked_at
+        self.state.seconds += passed
         self.ticked_at = now
+        return passed
 
     def _report(self, index: int, report: StepReport, steps: int, took: float, ends: bool) -> None:
-        self._tick()
+        since = self._tick()
         group, state = self.groups[index], self.state
         config, stage, reached = group.config, group.stage, group.state
         progress = jax.tree.map(np.asarray, group.members().members.progress)
@@ -199,10 +207,13 @@ class _Trainer:
         error, loss = np.asarray(report.error), np.asarray(report.loss)
         loss = loss[np.isfinite(loss)]
         rate = steps * example_steps(config, stage) / took
-        left = (stage.steps - reached.step) * example_steps(config, stage)
-        left += sum(later.steps * example_steps(config, later) for later in config.stages[reached.stage + 1 :])
+        self._measure(index, steps, took, since)
+        left = sum(group.work_left for group in self.groups)
         line = Report(
             group=index,
+            attempt=reached.attempt,
+            restarts=reached.restarts,
+            checks=sum(one.rounds for one in state.groups),
             stage=reached.stage,
             step=reached.step,
             stage_steps=stage.steps,
@@ -224,23 +235,33 @@ class _Trainer:
             skipped=int(np.asarray(group.members().members.skipped).sum()),
             seconds=round(state.seconds, 2),
             example_steps_per_s=round(rate, 1),
-            seconds_left=round(left / rate, 1),
+            seconds_left=round(left * self.measured[0] / self.measured[1], 1),
             peak_memory=peak_memory(),
-            notice=self._notice(group, int(levels[-1]), took),
+            notice=None,
         )
+        self.history.add(line)
+        line = replace(line, notice=self._notice(line))
         self.run.append_metrics(asdict(line))
         state.rows += 1
         self.callbacks.report(line)
         if line.notice is not None:
             self.callbacks.note(line.notice)
 
-    def _notice(self, group: Group, highest: int, took: float) -> str | None:
-        """The words of a run that does not get started: once, after a minute of training on the first level."""
-        before = self.state.on_first_level
-        if has_left_first_level(group.config, group.stage.max_complexity, highest):
+    def _measure(self, index: int, steps: int, took: float, since: float) -> None:
+        """Add to what is known of the run's speed: with its checks, without compiling and examining."""
+        group, (seconds, work) = self.groups[index], self.measured
+        # Compiling comes before the first report of a stage, and later stages examine members.
+        whole = group.state.stage == 0 and index in self.compiled
+        self.compiled.add(index)
+        self.measured = seconds + (since if whole else took), work + steps * work_of_step(group.config, group.stage)
+
+    def _notice(self, report: Report) -> str | None:
+        """Where the run stands, after a minute and later. The clock decides nothing but these words."""
+        due = sum(self.state.seconds >= seconds for seconds in NOTICES)
+        if due <= self.state.notices or self.history.solved:
             return None
-        self.state.on_first_level += took
-        return stuck_notice(self.run, self.config) if before < PATIENCE <= self.state.on_first_level else None
+        self.state.notices = due
+        return progress_notice(self.run, self.history, report.seconds_left)
 
     def _named(self, index: int, text: str) -> str:
         return f"group {self.config.groups[index].name}: {text}" if self.config.groups else text
@@ -359,7 +380,7 @@ def _described_state(path: Path, description: dict[str, Any]) -> _State:
     if isinstance(state, dict) and "groups" not in state:  # until version 0.2 a run was a single group
         names = {one.name for one in fields(GroupState)}
         group = {"begun": True, "solved_hard": state.get("hard")} | {k: v for k, v in state.items() if k in names}
-        rest = {name: value for name, value in state.items() if name not in names | {"hard"}}
+        rest = {name: value for name, value in state.items() if name in ("seconds", "rows")}
         state = {**rest, "groups": [group], "current": 0}
     return read_record(_Description, {"state": state}, str(path)).state
 

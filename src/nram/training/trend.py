@@ -16,6 +16,8 @@ class Point(Protocol):
     @property
     def stage(self) -> int: ...
     @property
+    def attempt(self) -> int: ...
+    @property
     def seconds(self) -> float: ...
     @property
     def highest_level(self) -> int: ...
@@ -28,8 +30,8 @@ class Point(Protocol):
 class Trend:
     """The best results of the present stage, and when they last got better. Reports are added one by one."""
 
-    def __init__(self, stage: int = -1):
-        self.stage = stage
+    def __init__(self, stage: int = -1, attempt: int = 0):
+        self.stage, self.attempt = stage, attempt
         self.errors: list[float] = []  # of the best member, at every report of the stage
         self.improved_at = 0  # the number of reports then
         self.improved = self.now = 0.0  # seconds of the run
@@ -37,8 +39,8 @@ class Trend:
         self.figures: list[str] = []  # those that got better last; none at the first report of the stage
 
     def add(self, point: Point) -> None:
-        if point.stage != self.stage:
-            self.__init__(point.stage)
+        if (point.stage, point.attempt) != (self.stage, self.attempt):
+            self.__init__(point.stage, point.attempt)
         self.now = point.seconds
         self.errors.append(point.best_error)
         error = sum(self.errors[-SMOOTH:]) / len(self.errors[-SMOOTH:])
