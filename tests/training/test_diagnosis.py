@@ -3,6 +3,7 @@
 import json
 import shlex
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -297,7 +298,9 @@ def test_the_stages_of_groups_that_take_turns_are_told_apart(made):
         "paper: joins at check 40. No member was examined for the result."
     )
     with pytest.raises(NramError, match="it names groups or stages that .*run.json lacks"):
-        made([of_group(3, 25)], config=RECIPE)
+        run = RunFolder.open(Path(found.run))
+        run.append_metrics(of_group(3, 25))
+        diagnose(run)
 
 
 def test_a_stopped_run_of_groups_is_judged_only_when_no_group_gets_better(made, tmp_path):
