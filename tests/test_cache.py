@@ -12,10 +12,10 @@ from pathlib import Path
 import numba
 import pytest
 
-from nram import cache
+from nram import cache, numba_cache
 from nram.llvm import cached
-from nram.search import kernel, numba_cache
-from nram.search.numba_cache import cached_on_disk
+from nram.numba_cache import cached_on_disk
+from nram.search import kernel
 
 NAME, OTHER_USER = "name.o", 12345
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")
@@ -280,7 +280,7 @@ def test_numba_keeps_code_where_the_user_says(home, tmp_path, monkeypatch):
 def test_a_file_of_the_current_folder_does_not_say_where_numba_keeps_code(home, tmp_path):
     pytest.importorskip("yaml")  # without it Numba reads no such file
     (tmp_path / ".numba_config.yaml").write_text(f"cache_dir: {tmp_path / 'planted'}\n")
-    lines = "import numba; from nram.search.numba_cache import _folder; print(numba.config.CACHE_DIR, _folder())"
+    lines = "import numba; from nram.numba_cache import _folder; print(numba.config.CACHE_DIR, _folder())"
     environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
     done = subprocess.run([sys.executable, "-c", lines], cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.stdout.split() == [str(tmp_path / "planted"), str(home / ".cache" / "nram" / "numba")], done.stderr

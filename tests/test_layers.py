@@ -29,6 +29,7 @@ LAYERS = {
     "cache": "errors files",
     "runtime": "errors extras lazy cache",
     "llvm": "cache",
+    "numba_cache": "cache llvm",
     "module_tables": "errors lazy",
     "modules": "display errors algebra module_tables",
     "tasks": "display errors lazy deprecated limits files records",
@@ -38,8 +39,8 @@ LAYERS = {
     # Left of the program: JAX and distributions.
     "machine": "errors kinds module_tables modules",
     "machine.kernels": "errors algebra kinds runtime llvm module_tables modules machine",
-    "training": "display errors extras limits kinds messages files records runtime modules tasks extensions machine "
-    "machine.kernels",
+    "training": "display errors extras limits kinds messages files records runtime numba_cache modules tasks "
+    "extensions machine machine.kernels",
     "training.display": "display messages progress training",
     # Right of it: integers. Nothing here knows a network.
     "programs": "display errors limits messages files records runtime modules tasks extensions",
@@ -48,8 +49,8 @@ LAYERS = {
     "programs.native": "display errors files llvm modules programs programs.python_source",
     "pictures": "display errors extras limits files modules tasks programs",
     "programs.verify": "display errors extras limits messages tasks programs pictures",
-    "search": "display errors limits messages progress files records cache runtime llvm module_tables modules tasks "
-    "extensions programs programs.native programs.simplify",
+    "search": "display errors limits messages progress files records cache runtime llvm numba_cache module_tables "
+    "modules tasks extensions programs programs.native programs.simplify",
     # The bridge, and what uses both sides.
     "programs.extract": "errors limits runtime tasks extensions machine training programs programs.simplify",
     "pictures.soft_traces": "errors machine tasks pictures",
@@ -105,6 +106,7 @@ LATE = {
         programs.execute -> programs.native.jit
         search.job -> search.engine
         search.job -> search.shortening
+        training.culling -> training.lexicase
     """,
     "rich: functions that show nothing do not wait for it": """
         api -> learning.display
@@ -130,7 +132,7 @@ LATE = {
         programs.ir -> programs.text
     """,
 }
-MOST_LATE = 41
+MOST_LATE = 42
 
 # Libraries that take long to import, and the layers that may import them. `nram.lazy` imports them on first use.
 HEAVY = {
@@ -138,7 +140,7 @@ HEAVY = {
     "equinox": "machine training pictures.soft_traces soft_machine",
     "optax": "training",
     "llvmlite": "llvm machine.kernels programs.native search bench",
-    "numba": "search",
+    "numba": "numba_cache search training",
     "z3": "examples programs.verify",
     "matplotlib": "pictures pictures.soft_pictures reproduction bench",
     "rich": "cli training.display",

@@ -25,8 +25,8 @@ def instances(sizes: Any = None) -> Any:
     scored = rng.random((COUNT, SIZE)) < 0.5
     scored[:, 0] = True
     cells = scored | (rng.random((COUNT, SIZE)) < 0.5)
-    parts: Any = (memories, outputs, cells, scored)
-    return TracedInstance(*parts) if sizes is None else GivenInstance(*parts, sizes)
+    parts: list[Any] = [memories, outputs, cells, scored]
+    return TracedInstance(*parts) if sizes is None else GivenInstance(*[*parts, sizes])
 
 
 def outcomes_of(machine: MachineConfig, controllers: Any, given: Any, limits: np.ndarray):

@@ -34,7 +34,7 @@ import numpy as np
 from numba import njit, types
 from numba.extending import intrinsic
 
-from nram.search.numba_cache import cached_on_disk
+from nram.numba_cache import cached_on_disk
 
 SOURCES = ("search/kernel.py",)  # all that determines the code which Numba compiles here
 LANES = 16  # instances of a block, which run at once

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from nram.runtime import quick_options
 from nram.training.config import HyperConfig, StageConfig, TrainConfig
 from nram.training.member import Hyper, Member, wiring_of
 from nram.training.population import RANGES, Population
@@ -32,9 +33,26 @@ def clone(
     cloned = parents != np.arange(stage.population)
     hyper = jax.tree.map(lambda column: np.asarray(column)[parents], population.hyper)
     hyper = jittered(config.hyper, hyper, cloned, config.jitter, f"culling {config.seed} {stage_index} {step}")
-    mutations = _draw_mutations(config, stage, cloned, rng)
-    members = _mutated(population.members, parents, cloned, mutations, wiring_of(config.machine).lengths)
-    return Population(members, hyper)
+    # As many as the stage ever clones at once, so that this compiles once: places beyond the population are dropped.
+    places = np.full(stage.clones, stage.population)
+    places[: np.sum(cloned)] = np.flatnonzero(cloned)
+    mutations = _draw_mutations(config, stage, rng)
+    redraws, lengths = stage.cull.redraw > 0, wiring_of(config.machine).lengths
+    members, on_cpu = population.members, not _on_gpu(population.members.step)
+    if on_cpu:  # in one piece, because XLA copies slowly between the cores
+        members = jax.tree.map(np.asarray, members)
+    run = _compiled(on_cpu, redraws, lengths)
+    return Population(run(members, parents, places, mutations), hyper)
+
+
+def _on_gpu(leaf: Any) -> bool:
+    return isinstance(leaf, Array) and next(iter(leaf.devices())).platform != "cpu"
+
+
+@lru_cache(maxsize=16)
+def _compiled(quick: bool, redraws: bool, lengths: tuple[int, ...]) -> Any:
+    with_clones = partial(_with_clones, redraws=redraws, lengths=lengths)
+    return jax.jit(with_clones, compiler_options=quick_options() if quick else None)
 
 
 def jittered(ranges: HyperConfig, hyper: Hyper, moving: np.ndarray, factor: float, seed: str) -> Hyper:
@@ -52,51 +70,59 @@ def jittered(ranges: HyperConfig, hyper: Hyper, moving: np.ndarray, factor: floa
 class _Mutations(NamedTuple):
     """How clones differ from their parents in the wires."""
 
-    redrawn: np.ndarray  # [members, wires] drawn again, with the spread of the whole layer
-    spread: np.ndarray  # [members, wires] the largest spread of the weights; infinite: unchanged
+    redrawn: np.ndarray  # [clones, wires] drawn again, with the spread of the whole layer
+    spread: np.ndarray  # [clones, wires] the largest spread of the weights; infinite: unchanged
     seed: np.uint32
 
 
-def _draw_mutations(
-    config: TrainConfig, stage: StageConfig, cloned: np.ndarray, rng: np.random.Generator
-) -> _Mutations:
+def _draw_mutations(config: TrainConfig, stage: StageConfig, rng: np.random.Generator) -> _Mutations:
     """Which wires the clones draw again, and which become undecided: the old choice stays the first, but only just."""
-    lengths = wiring_of(config.machine).lengths
-    size = len(cloned), len(lengths)
+    lengths, count = wiring_of(config.machine).lengths, stage.clones
+    size = count, len(lengths)
     redrawn = rng.random(size) < stage.cull.redraw / len(lengths)
     spread = np.full(size, np.inf, np.float32)
     if stage.cull.soften:
-        share = np.exp(rng.uniform(np.log(1 / len(lengths)), np.log(stage.cull.soften), (len(cloned), 1)))
+        share = np.exp(rng.uniform(np.log(1 / len(lengths)), np.log(stage.cull.soften), (count, 1)))
         softened = rng.random(size) < share
         # Every clone softens at least one wire, so that none is a plain copy.
-        softened[np.arange(len(cloned)), rng.integers(len(lengths), size=len(cloned))] |= ~np.any(softened, axis=1)
+        softened[np.arange(count), rng.integers(len(lengths), size=count)] |= ~np.any(softened, axis=1)
         fresh_layer = 1 / np.sqrt(config.machine.hidden)
-        spread = np.where(softened, rng.uniform(0, fresh_layer, (len(cloned), 1)), spread).astype(np.float32)
-    clones, seed = cloned[:, None], rng.integers(2**32, dtype=np.uint32)
-    return _Mutations(redrawn & clones, np.where(clones, spread, np.inf), seed)
+        spread = np.where(softened, rng.uniform(0, fresh_layer, (count, 1)), spread).astype(np.float32)
+    return _Mutations(redrawn, spread, rng.integers(2**32, dtype=np.uint32))
 
 
-@partial(jax.jit, static_argnames=("lengths",))
-def _mutated(
-    members: Member, parents: np.ndarray, cloned: np.ndarray, mutations: _Mutations, lengths: tuple[int, ...]
+def _with_clones(
+    members: Member,
+    parents: np.ndarray,
+    places: np.ndarray,
+    mutations: _Mutations,
+    *,
+    redraws: bool,
+    lengths: tuple[int, ...],
 ) -> Member:
-    """Copies of the parents. Clones among them have mutated wires, and the average of their error starts again."""
+    """Copies of the parents. Those at `places` are clones: their wires are mutated, and the average of their error
+    starts again."""
     members = jax.tree.map(lambda leaf: leaf[parents], members)
     controller: Any = members.controller
-    weight, bias = controller.output.weight, controller.output.bias
+    weight, bias = (leaf.at[places].get(mode="clip") for leaf in (controller.output.weight, controller.output.bias))
     wire_of = np.repeat(np.arange(len(lengths)), lengths)  # by logit
     logits = len(wire_of)  # the outputs after these decide on halting
     wires = weight[..., :logits]
     softened = jnp.minimum(1.0, mutations.spread / (_deviations(wires, np.array(lengths)) + TINY))
     factor = jnp.where(jnp.isinf(mutations.spread), 1.0, softened)[:, wire_of]
-    redrawn = mutations.redrawn[:, wire_of]
-    fresh = jax.random.normal(jax.random.key(mutations.seed), wires.shape) * jnp.std(weight, axis=(1, 2), keepdims=True)
-    wires = jnp.where(redrawn[:, None], fresh, wires * factor[:, None])
-    biases = jnp.where(redrawn, 0.0, bias[:, :logits] * factor)
-    changed = weight.at[..., :logits].set(wires), bias.at[:, :logits].set(biases)
+    biases = bias[:, :logits] * factor
+    mutated = wires * factor[:, None]
+    if redraws:
+        redrawn, scale = mutations.redrawn[:, wire_of], jnp.std(weight, axis=(1, 2), keepdims=True)
+        fresh = jax.random.normal(jax.random.key(mutations.seed), wires.shape) * scale
+        mutated, biases = jnp.where(redrawn[:, None], fresh, mutated), jnp.where(redrawn, 0.0, biases)
+    changed = (
+        controller.output.weight.at[places, :, :logits].set(mutated, mode="drop"),
+        controller.output.bias.at[places, :logits].set(biases, mode="drop"),
+    )
     controller = eqx.tree_at(lambda network: (network.output.weight, network.output.bias), controller, changed)
-    progress = members.progress._replace(error=jnp.where(cloned, 1.0, members.progress.error))
-    return members._replace(controller=controller, progress=progress)
+    error = members.progress.error.at[places].set(1.0, mode="drop")
+    return members._replace(controller=controller, progress=members.progress._replace(error=error))
 
 
 def _deviations(weights: Array, lengths: np.ndarray) -> Array:

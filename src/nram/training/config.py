@@ -104,6 +104,11 @@ class StageConfig:
     cull: CullConfig = CullConfig()  # selection within the stage
 
     @property
+    def clones(self) -> int:
+        """How many members a check replaces, unless islands restart."""
+        return self.cull.islands * int(self.cull.share * (self.population // self.cull.islands))
+
+    @property
     def kept(self) -> int:
         return max(1, self.population // 4) if self.keep is None else self.keep
 

@@ -14,6 +14,7 @@ the population diverse: a member is replaced only by clones from its own island.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -21,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from nram.machine.kernels.common.choice import Kernel
-from nram.runtime import Device
+from nram.runtime import Device, quick_options
 from nram.tasks._traced import TracedPool
 from nram.training.cloning import clone
 from nram.training.config import StageConfig, TrainConfig
@@ -29,9 +30,8 @@ from nram.training.discrete import Score, compile_discrete
 from nram.training.evaluation import draw_trial
 from nram.training.footprint import members_at_once
 from nram.training.kernels import kernel_of
-from nram.training.lexicase import choose_by_examples
 from nram.training.mapping import mapped
-from nram.training.member import Island, batch_outcomes, draw_batch, member_limit
+from nram.training.member import Island, batch_outcomes, draw_examples, member_limit
 from nram.training.population import Population, init_population
 from nram.training.selection import validation_of
 
@@ -65,29 +65,32 @@ def compile_fit(config: TrainConfig, stage: StageConfig, devices: list[Device], 
     batches = -(-EXAMPLES // config.batch)
     uniform = replace(config, curriculum=replace(config.curriculum, enabled=False))
 
-    def one(pool, hyper, controller, level, keys):
-        def on_batch(key):
-            batch = draw_batch(uniform, stage, hyper, level, key, pool)
-            return batch_outcomes(uniform, stage, hyper, controller, batch, kernel.shape)
+    @partial(jax.jit, compiler_options=quick_options() if devices[0].platform == "cpu" else None)
+    def draw(keys, pool):
+        return jax.lax.map(lambda key: draw_examples(uniform, stage, None, key, pool), keys)
 
-        outcomes = jax.lax.map(on_batch, keys)
+    def one(examples, hyper, controller):
+        def on_batch(batch):
+            instances, complexity, slack = batch
+            limits = member_limit(config, hyper, complexity) + slack
+            return batch_outcomes(uniform, stage, hyper, controller, (instances, limits), kernel.shape)
+
+        outcomes = jax.lax.map(on_batch, examples)
         return jnp.ravel(outcomes.error), jnp.mean(outcomes.loss)
 
     measure = mapped(one, devices, stage.population, members_at_once(config, stage, devices, kernel), shared=1)
     instances, complexity = draw_trial(validation_of(config, stage))
     slack = np.arange(len(complexity)) % (stage.step_slack + 1)
-
     run = compile_discrete(config.machine, devices, stage.population)
 
     def fit(population: Population, stage_index: int, step: int, pool: TracedPool | None = None) -> Fit:
         key = jax.random.fold_in(jax.random.fold_in(jax.random.key(config.seed), _STREAM + stage_index), step)
-        keys = jax.random.split(key, batches)
-        everyone = jnp.broadcast_to(keys, (stage.population, batches))
-        members = population.members
-        errors, loss = measure(pool, population.hyper, members.controller, members.progress.level, everyone)
+        examples = draw(jax.random.split(key, batches), pool)
+        controllers = population.members.controller
+        errors, loss = measure(examples, population.hyper, controllers)
         columns = jax.tree.map(lambda column: np.asarray(column)[:, None], population.hyper)
         limits = member_limit(config, columns, complexity) + slack
-        discrete = run(members.controller, instances, limits)
+        discrete = run(controllers, instances, limits)
         return Fit(np.asarray(errors), np.asarray(loss), discrete.error, np.mean(discrete.exact, axis=1))
 
     return fit
@@ -155,8 +158,10 @@ def _choose_parents(
     stage: StageConfig, ranked: np.ndarray, fit: Fit, rng: np.random.Generator, parents: np.ndarray
 ) -> None:
     """Set the parents of the members of an island, ranked by score, that are replaced."""
-    count = int(stage.cull.share * len(ranked))
+    count = stage.clones // stage.cull.islands
     if stage.cull.lexicase:
+        from nram.training.lexicase import choose_by_examples  # numba
+
         errors = np.concatenate([fit.soft_errors, fit.discrete_errors], axis=1)[ranked]
         replaced, chosen = choose_by_examples(errors, count, rng)
         parents[ranked[replaced]] = ranked[chosen]

@@ -74,14 +74,15 @@ def compile_discrete(
 
 def _run_all(wiring: Wiring, tables: np.ndarray, instances: Instances, limits: np.ndarray) -> Outcomes:
     """The members in threads: the machine code does not hold the interpreter's lock."""
-    count, cells = np.shape(instances.input)
+    memories = np.asarray(instances.input)
+    count, cells = memories.shape
     limits = np.broadcast_to(limits, (len(tables), count))
     sizes = np.asarray(instances.size) if isinstance(instances, GivenInstance) else np.full(count, cells)
     share = max(1, min(-(-len(tables) // cpu_cores()), CELLS_AT_ONCE // (count * cells)))
 
     def run(first: int) -> Outcomes:
         some = slice(first, first + share)
-        ended = run_tables(wiring, tables[some], instances.input, limits[some], sizes)
+        ended = run_tables(wiring, tables[some], memories, limits[some], sizes)
         return Outcomes(*compare(ended.memory, instances), ended.halted)
 
     with ThreadPoolExecutor(cpu_cores()) as threads:

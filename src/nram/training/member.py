@@ -125,7 +125,16 @@ def time_weight(hyper: Hyper, step: Array, straight_through: bool = False) -> Ar
 def draw_batch(
     config: TrainConfig, stage: StageConfig, hyper: Hyper, level: Array, key: Array, pool: TracedPool | None = None
 ) -> tuple[TracedInstance, Array]:
-    """Examples at this curriculum level, and their step limits. The examples are from the pool if there is one."""
+    """Examples at this curriculum level, and the member's step limits for them."""
+    instances, complexity, slack = draw_examples(config, stage, level, key, pool)
+    return instances, member_limit(config, hyper, complexity) + slack
+
+
+def draw_examples(
+    config: TrainConfig, stage: StageConfig, level: Any, key: Array, pool: TracedPool | None = None
+) -> tuple[TracedInstance, Array, Array]:
+    """A batch of examples at this curriculum level, their complexities, and steps to be added to their limits. The
+    examples are from the pool if there is one."""
     task = known_task(config.task)
     complexity_key, instance_key, slack_key = jax.random.split(key, 3)
     low, high = task.min_complexity, stage.max_complexity
@@ -139,7 +148,7 @@ def draw_batch(
     instances = jax.vmap(draw)(jax.random.split(instance_key, config.batch), complexity)
     if task.examples:
         complexity = task.examples.nearest(complexity, size)
-    return instances, member_limit(config, hyper, complexity) + slack
+    return instances, complexity, slack
 
 
 def member_limit(config: TrainConfig, hyper: Hyper, complexity: Any) -> Any:
