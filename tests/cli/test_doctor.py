@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from nram.training.run_folder import RunFolder
+from nram.training.settings import load_config
 
 
 def test_a_finished_run_is_explained_and_left_alone(trained, call, bytes_of):
@@ -53,7 +54,7 @@ def not_learned(trained, tmp_path) -> Path:
     run.cut_metrics(0)
     for row in rows:
         run.append_metrics({**row, **solved})
-    controller, description = run.load_member(0)
+    _, controller, description = run.load_member(0)
     run.save_member(0, jax.tree.map(np.zeros_like, controller), description)
     return path
 
@@ -75,6 +76,24 @@ def test_the_evaluation_of_such_a_run_ends_with_the_first_cures(not_learned, cal
     assert "What happened: The best members are right on the validation set" in outcome.out
     assert outcome.out.count("     nram ") == 3
     assert outcome.out.endswith(f"More: nram doctor {not_learned}\n")
+
+
+def test_the_groups_of_a_run_have_a_row_for_each_stage(call, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    run = RunFolder.create(tmp_path / "run", load_config("copy", seed=1), ["train", "copy", "--seed", "1"], "a CPU")
+    for group, stage, seconds in ((0, 0, 60.0), (1, 0, 100.0), (0, 1, 130.0)):
+        row = {"group": group, "stage": stage, "step": 50, "max_complexity": 5, "seconds": seconds, "restarts": 3}
+        run.append_metrics({**row, "median_error": 0.5, "best_error": 0.125, "best_hard": 0.75, "population": 512})
+    outcome = call("doctor", run.path)
+    assert outcome.status == 0, outcome.err
+    lines = outcome.out.splitlines()
+    start = lines.index("group  n     steps     time  restarts  error  hard  best")
+    assert [line.split()[0] for line in lines[start + 1 : start + 4]] == ["soft", "soft", "hard"]
+    assert lines[start + 1].split() == ["soft", "<=", "5", "50/40000", "1:00", "3", "0.125", "-", "75%"]
+    assert "level" not in outcome.out and "Progress: the best member of hard last got better at 1:40" in outcome.out
+    assert all(len(line) <= 80 or line.startswith(("Next: ", "     nram ")) for line in lines)
+    found = call("doctor", run.path, "--json").value
+    assert [(one["group_name"], one["stage"]) for one in found["stages"]] == [("soft", 0), ("soft", 1), ("hard", 0)]
 
 
 def test_what_is_no_run_is_refused(call, tmp_path):

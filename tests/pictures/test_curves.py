@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from nram.errors import NramError
 from nram.pictures.curves import error_axis, plot_run, run_figure
 from nram.pictures.figures import new_figure
-from nram.pictures.shapes import COLOURS
+from nram.pictures.shapes import COLOURS, colour
 
 SIZES = (10, 20, 50)
 
@@ -89,6 +89,52 @@ def test_training_shows_best_median_exact_hard_and_levels():
     assert curves["median member: wrong cells, soft"] == pytest.approx([0.5, 0.25, 0.5 / 3, 0.125])
     assert curves_of(levels)["highest"] == [1, 2, 3, 4] and curves_of(levels)["median"] == [1] * 4
     assert [text.get_text().strip() for text in errors.texts[1:]] == ["stage 1: n ≤ 6"]
+
+
+def group_metrics() -> list[dict]:
+    """Two groups take turns; the second joins after 20 seconds, and is in its second stage at the end."""
+    names = ["soft", "soft", "hard$", "soft", "hard$", "hard$"]
+    return [
+        {
+            "group": int(name != "soft"),
+            "group_name": name,
+            "stage": int(i == 5),
+            "max_complexity": 5,
+            "median_error": 0.9,
+        }
+        | {
+            "seconds": 10.0 * (i + 1),
+            "best_error": 0.5 / (i + 1),
+            "best_hard": None if i == 0 else i / 5,
+            "levels": {"1": 8},
+        }
+        for i, name in enumerate(names)
+    ]
+
+
+def test_groups_have_a_colour_each_and_show_when_they_trained(tmp_path):
+    figure = run_figure(report(), group_metrics(), "light")
+    errors, turns, _ = figure.axes
+    soft, hard = (colour(ink, "light") for ink in ("read", "written"))
+    drawn = [line for line in errors.lines if len(np.asarray(line.get_xdata()))]
+    assert [(line.get_color(), line.get_linestyle(), np.asarray(line.get_xdata()).tolist()) for line in drawn] == [
+        (soft, "-", [10, 20, 40]), (soft, "--", [20, 40]), (hard, "-", [30, 50, 60]), (hard, "--", [30, 50, 60]),
+    ]  # fmt: skip
+    assert np.asarray(drawn[3].get_ydata()).tolist() == pytest.approx([0.6, 0.2, 0.0])
+    assert [label.get_text() for label in turns.get_yticklabels()] == ["soft", r"hard\$"]
+    bars = [path.get_extents().bounds for bars in turns.collections for path in bars.get_paths()]
+    assert [(left, width) for left, _, width, _ in bars] == [(0, 20), (30, 10), (20, 10), (40, 10), (50, 10)]
+    assert bars[-1][3] > 2 * bars[0][3]  # a later stage is thicker
+    plot_run(report(), group_metrics(), tmp_path / "run.svg")
+    page = (tmp_path / "run.svg").read_text()
+    for name in ("read", "written"):
+        assert f"stroke: {COLOURS[name][0]}" in page and f"stroke:{COLOURS[name][1]}!important" in page
+
+
+def test_turns_that_follow_one_another_quickly_become_one_bar():
+    rows = [{**group_metrics()[i % 2 + 1], "seconds": float(i), "stage": 0} for i in range(3000)]
+    _, turns, _ = run_figure(report(), rows).axes
+    assert [len(bars.get_paths()) for bars in turns.collections] == [1, 1]
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,10 @@
-"""Curves of a run: its errors and levels while training, and the errors of a member against complexity."""
+"""Curves of a run: its errors while training, and the errors of a member against complexity."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from itertools import accumulate
+from itertools import accumulate, cycle
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,9 @@ from nram.pictures.figures import bytes_of, new_figure, themed
 from nram.pictures.shapes import Theme, colour
 
 COLOURS = {"soft": "read", "hard": "written"}  # names in the table of colours
+GROUP_COLOURS = ("read", "written", "output", "wire", "kept")  # used again if there are more groups
+MOST_NAME = 16  # characters of a group's name
+MOST_BARS = 300  # of a group: beside one another they could not be told apart
 SMALLEST, LARGEST = 1e-6, 1e-2  # the decade in which a logarithmic axis ends, at least and at most
 
 
@@ -32,16 +35,20 @@ def plot_run(report: dict[str, Any], metrics: list[dict[str, Any]], path: Path, 
 
 
 def run_figure(report: dict[str, Any], metrics: list[dict[str, Any]], theme: Theme = "auto") -> Figure:
-    """Errors and levels while training, and errors against maximal complexity."""
+    """Errors and levels (or the turns of the groups) while training, and errors against maximal complexity."""
     with themed(theme):
         figure = new_figure(11, 5)
         grid = figure.add_gridspec(2, 2, height_ratios=(3, 1))
         errors = figure.add_subplot(grid[0, 0])
-        levels = figure.add_subplot(grid[1, 0], sharex=errors)
-        _training_panel(errors, metrics, theme)
-        _level_panel(levels, metrics, theme)
-        for axes in (errors, levels):
-            _mark_stages(axes, metrics, theme, named=axes is errors)
+        below = figure.add_subplot(grid[1, 0], sharex=errors)
+        if groups := _by_group(metrics):
+            _group_errors_panel(errors, groups, theme)
+            _turns_panel(below, groups, metrics, theme)
+        else:
+            _training_panel(errors, metrics, theme)
+            _level_panel(below, metrics, theme)
+            for axes in (errors, below):
+                _mark_stages(axes, metrics, theme, named=axes is errors)
         _generalisation_panel(figure.add_subplot(grid[:, 1]), report, theme)
         title = f"{report['task']}, seed {report['seed']}, member {report['member']}"
         figure.suptitle(title, parse_math=False)
@@ -84,6 +91,74 @@ def plot_errors(axes: Axes, mode: str, points: Sequence[tuple[float, float]], th
         label=label,
         zorder=2 if wide else 3,
     )[0]
+
+
+Groups = dict[str, list[dict[str, Any]]]
+"""The reports of each group, by its name."""
+
+
+def _by_group(metrics: list[dict[str, Any]]) -> Groups:
+    """Empty for a run without groups."""
+    groups: Groups = {}
+    for row in metrics:
+        if isinstance(name := row.get("group_name"), str):
+            groups.setdefault(_label(name), []).append(row)
+    return groups
+
+
+def _label(name: str) -> str:
+    """A group's name as a label: short, and no formula."""
+    return name[:MOST_NAME].replace("$", r"\$")
+
+
+def _inks(groups: Groups, theme: Theme) -> dict[str, str]:
+    return {name: colour(ink, theme) for name, ink in zip(groups, cycle(GROUP_COLOURS), strict=False)}
+
+
+def _group_errors_panel(axes: Axes, groups: Groups, theme: Theme) -> None:
+    """Two curves for each group: what its best member makes wrong soft, and as a program."""
+    values, inks = [], _inks(groups, theme)
+    for name, rows in groups.items():
+        soft = [(row["seconds"], row["best_error"]) for row in rows]
+        hard = [(row["seconds"], 1 - row["best_hard"]) for row in rows if row.get("best_hard") is not None]
+        axes.plot(*zip(*soft, strict=True), "-", linewidth=0.9, alpha=0.7, color=inks[name])
+        if hard:
+            axes.plot(*zip(*hard, strict=True), "--", linewidth=1.7, color=inks[name])
+        axes.plot([], [], linewidth=4, color=inks[name], label=name)
+        values += [error for _, error in soft + hard]
+    error_axis(axes, values, theme)
+    ink = colour("pale", theme)
+    axes.plot([], [], "-", linewidth=0.9, color=ink, label="best member: wrong cells, soft")
+    axes.plot([], [], "--", linewidth=1.7, color=ink, label="best member: examples not exact, as a program")
+    axes.set(ylabel="error", title="Training")
+    axes.tick_params(labelbottom=False)
+    axes.legend(frameon=False, fontsize=8)
+
+
+def _turns_panel(axes: Axes, groups: Groups, metrics: list[dict[str, Any]], theme: Theme) -> None:
+    """When each group trained: thin bars for its first stage, thick ones for later stages."""
+    inks, names = _inks(groups, theme), list(groups)
+    gap = max((row["seconds"] for row in metrics), default=0.0) / MOST_BARS  # turns that follow sooner are one bar
+    bars: dict[tuple[str, bool], list[tuple[float, float]]] = {}
+    before = 0.0
+    for row in metrics:
+        now, name = row["seconds"], row.get("group_name")
+        if isinstance(name, str):
+            of_group = bars.setdefault((_label(name), row["stage"] > 0), [])
+            if of_group and before - of_group[-1][1] <= gap:
+                of_group[-1] = of_group[-1][0], now
+            else:
+                of_group.append((before, now))
+        before = now
+    for (name, later), spans in bars.items():
+        height = 0.8 if later else 0.3
+        places = [(start, max(end - start, 0.0)) for start, end in spans]
+        axes.broken_barh(places, (names.index(name) - height / 2, height), color=inks[name], linewidth=0)
+    axes.set_yticks(range(len(names)), names, fontsize=8)
+    axes.set_ylim(len(names) - 0.4, -0.6)  # the first group above
+    axes.set_xlim(left=0)
+    axes.set(xlabel="seconds of training", ylabel="turns")
+    axes.set_title("thin: first stage, thick: later stages", fontsize=8, color=colour("pale", theme), loc="right")
 
 
 def _training_panel(axes: Axes, metrics: list[dict[str, Any]], theme: Theme) -> None:

@@ -181,7 +181,7 @@ class _Trainer:
             "failed_examinations": group.failures(),
             "kept_members": len(order),
             "best_validation_exact_hard": float(np.max(score.exact)),
-            "group": self.config.group_names[index] if self.config.groups else None,
+            "group": self._name(index),
             "stages": group.state.stage + 1,
             "seconds": round(self.state.seconds, 1),
             "device": device_name(self.devices),
@@ -211,6 +211,7 @@ class _Trainer:
         left = sum(group.work_left for group in self.groups)
         line = Report(
             group=index,
+            group_name=self._name(index),
             attempt=reached.attempt,
             restarts=reached.restarts,
             checks=sum(one.rounds for one in state.groups),
@@ -263,8 +264,11 @@ class _Trainer:
         self.state.notices = due
         return progress_notice(self.run, self.history, report.seconds_left)
 
+    def _name(self, index: int) -> str | None:
+        return self.config.group_names[index] if self.config.groups else None
+
     def _named(self, index: int, text: str) -> str:
-        return f"group {self.config.groups[index].name}: {text}" if self.config.groups else text
+        return f"group {self._name(index)}: {text}" if self.config.groups else text
 
     def _note(self, index: int, text: str) -> None:
         self.callbacks.note(self._named(index, f"stage {self.groups[index].state.stage}: {text}"))
