@@ -111,7 +111,8 @@ def cull(
     ]
     rng = np.random.default_rng([config.seed, stage_index, step])
     parents = np.arange(stage.population)
-    order = np.lexsort((np.where(np.isfinite(fit.loss), fit.loss, np.inf), -score.halted, errors))
+    kept = np.asarray(population.hyper.learning_rate) == 0  # perfect members, which nothing replaces
+    order = np.lexsort((np.where(np.isfinite(fit.loss), fit.loss, np.inf), errors, ~kept))
     for members in islands:
         if not any(members is island for island in stuck):
             _choose_parents(stage, order[np.isin(order, members)], fit, rng, parents)
@@ -128,11 +129,13 @@ def _scores(stage: StageConfig, fit: Fit, score: Score) -> np.ndarray:
 
     The soft error at the size of training counts first. The smaller it is, the more the discrete error counts, at up to
     twice the size; the smaller that is, the more the discrete error under the task's own step limits and twice those. A
-    member that memorised its examples, or that works only while it is soft, loses to one that generalises.
+    member that memorised its examples, or that works only while it is soft, loses to one that generalises. Where a
+    stage waits for members that halt, halting counts last.
     """
     discrete, exponent = np.mean(fit.discrete_errors, axis=1), stage.cull.exponent
     if not stage.straight_through:
-        discrete = _with_later(discrete, score.error, exponent)
+        own_limits = _with_later(score.error, 1 - score.halted, exponent) if stage.halt_within else score.error
+        discrete = _with_later(discrete, own_limits, exponent)
     errors = _with_later(np.mean(fit.soft_errors, axis=1), discrete, exponent)
     return np.where(np.isfinite(errors), errors, np.inf)
 

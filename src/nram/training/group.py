@@ -118,7 +118,7 @@ class Group:
     def round(self) -> None:
         """Train to the next check, and do what follows from it. The caller keeps the state that it ends in."""
         config, state, stage, hooks = self.config, self.state, self.stage, self.hooks
-        population, compiled = self.members(), self._compile()
+        compiled = self._compile()
         pools = compiled.pools
         keys = stage_keys(config, state.stage, state.attempt)
         score = None
@@ -127,8 +127,9 @@ class Group:
             steps = min(pools.steps_from(state.step), to_check, stage.steps - state.step)
             began = time.monotonic()
             pool = pools.at(state.step)
-            population, report = jax.block_until_ready(compiled.advance(population, keys, state.step, steps, pool))
-            self.population, self.examinations = population, {}
+            trained = compiled.advance(self.members(), keys, state.step, steps, pool)
+            self.population, report = jax.block_until_ready(trained)
+            self.examinations = {}
             state.step += steps
             state.turn += steps * work_of_step(config, stage)
             took = time.monotonic() - began
@@ -140,7 +141,7 @@ class Group:
             if enough or state.step == stage.steps:
                 break
             if stage.cull.share and found and score:
-                self.population = cull(config, state.stage, state.step, population, found, score)
+                self.population = cull(config, state.stage, state.step, self.members(), found, score)
                 self.examinations = {}
                 state.restarts += _restarted(self.population, stage.cull.islands)
             if checked:
@@ -194,14 +195,35 @@ class Group:
         state.solved_hard = float(np.mean(score.exact == 1.0))
         state.best_hard = float(score.exact[order[0]])
         state.best_halted = None if stage.straight_through else float(score.halted[order[0]])
-        solved = [member for member in order if score.exact[member] == 1.0]
+        solved = [int(member) for member in order if score.exact[member] == 1.0]
         self.hooks.solved([member_at(self.members(), member) for member in solved[:EXAMINED]])
-        if self.is_last_stage:
-            solved = self.perfect(solved)
-            state.perfect = len(solved)
-            if state.step < stage.halt_within:  # a program that idles is right, but one that halts is better
-                solved = [member for member in solved if self.examinations[member].halts]
-        return 0 < stage.stop_at <= len(solved)
+        if not self.is_last_stage:
+            return 0 < stage.stop_at <= len(solved)
+        if state.step >= stage.halt_within:
+            state.perfect = len(solved := self.perfect(solved))
+            return 0 < stage.stop_at <= len(solved)
+        # A program that idles is right, but one that halts is better. A few perfect members are kept meanwhile.
+        frozen = self.frozen()
+        spare = EXAMINED - int(np.sum(frozen))
+        perfect = self.perfect([m for m in solved if not frozen[m] and (spare or score.halted[m] == 1.0)])
+        halting = [member for member in perfect if self.examinations[member].halts]
+        if 0 < stage.stop_at <= len(halting):
+            state.perfect = len(halting)
+            return True
+        self._freeze(perfect[:spare])
+        state.perfect = int(np.sum(self.frozen()))
+        return False
+
+    def frozen(self) -> np.ndarray:
+        """Which members are perfect and no longer train."""
+        return np.asarray(self.members().hyper.learning_rate) == 0
+
+    def _freeze(self, members: list[int]) -> None:
+        """Let these members stay as they are. Their clones train."""
+        population = self.members()
+        rates = np.array(population.hyper.learning_rate)  # a copy
+        rates[members] = 0
+        self.population = population._replace(hyper=population.hyper._replace(learning_rate=rates))
 
     def _end_stage(self, score: Score) -> None:
         """Make the population of the next stage from the best members, or start again, or end."""
@@ -225,7 +247,8 @@ class Group:
 
     def perfect(self, members: list[int]) -> list[int]:
         """Of the first few members those that are perfect under every limit, at the trained size and far beyond."""
-        first = members[:EXAMINED]
+        frozen = self.frozen()
+        first = sorted(members, key=lambda member: not frozen[member])[:EXAMINED]  # stable
         fresh = [member for member in first if member not in self.examinations]
         if fresh:
             what = "member" if len(fresh) == 1 else f"{len(fresh)} members"

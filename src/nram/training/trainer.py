@@ -150,7 +150,8 @@ class _Trainer:
         group = self.groups[index]
         config, population, score = group.config, group.members(), group.validated()
         self._stop_if_asked()
-        order = ranking(population, score)[:BEST]
+        order = ranking(population, score)
+        order = sorted(order, key=lambda member: not (group.frozen()[member] and score.exact[member] == 1.0))[:BEST]
         perfect = group.perfect([member for member in order if score.exact[member] == 1.0])
         halting = [member for member in perfect if group.examinations[member].halts]
         order = sorted(order, key=lambda member: (member not in perfect, member not in halting))  # stable
