@@ -55,11 +55,11 @@ def is_task(subject: str) -> bool:
 def ended(run: dict[str, Any], arguments: argparse.Namespace) -> dict[str, Any]:
     """The line of a run that has ended."""
     stdout, _ = run["process"].communicate()
-    found = json.loads(stdout) if stdout.strip().startswith("{") else {}
+    found = json.loads(stdout) if stdout.strip().startswith("{") else _read(run["out"] / "result.json")
     record = _read(run["out"] / "run.json") or _read(run["out"] / "training" / "0" / "run.json")
     line = {name: run[name] for name in ("subject", "seed", "command")}
     line |= {
-        "learned": run["process"].returncode == 0,
+        "learned": found.get("perfect_members", 0) > 0 if is_task(run["subject"]) else run["process"].returncode == 0,
         "status": run["process"].returncode,
         "seconds": round(time.time() - run["began"], 1),
         "limit": arguments.limit,
