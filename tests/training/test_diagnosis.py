@@ -10,10 +10,20 @@ import pytest
 
 from nram.cli import build_parser
 from nram.errors import NramError
+from nram.records import read_record
 from nram.training import trainer
 from nram.training.callbacks import Report, TrainingCallbacks
 from nram.training.config import CurriculumConfig, StageConfig, TrainConfig
-from nram.training.diagnosis import Diagnosis, diagnose, failures_text, has_left_first_level, result_text
+from nram.training.diagnosis import (
+    Diagnosis,
+    diagnose,
+    failures_text,
+    has_left_first_level,
+    progress_notice,
+    result_text,
+)
+from nram.training.group import Group, GroupState, work_of_step
+from nram.training.history import History
 from nram.training.job import TrainingJob
 from nram.training.run_folder import Metrics, Result, RunFolder
 from nram.training.settings import config_to_dict, load_config, require_usable
@@ -315,6 +325,28 @@ def test_a_stopped_run_of_groups_is_judged_only_when_no_group_gets_better(made, 
     assert stuck.next == f"nram train copy --out {run.path} --resume"
 
 
+def test_a_notice_says_what_was_reached_what_gets_better_and_how_long_it_may_take(made, tmp_path):
+    made([], config=RECIPE, words=("train", "copy"))
+    run, history = RunFolder.open(tmp_path / "mine"), History(RECIPE)
+    for one in [*FLAT_GROUPS[:60], *(of_group(1, 2000 + i, seconds=1600.0 + i, best_hard=i / 20) for i in range(10))]:
+        history.add(read_record(Metrics, one, "a row"))
+    lines = progress_notice(run, history, 7800.0).splitlines()
+    assert lines == [
+        "After 26:49 no member is perfect yet.",
+        "  Reached: the best member of group hard solves 45% of the validation examples",
+        "    as a program, at n <= 5; soft error 0.400. It is still getting better.",
+        "  Groups: soft flat 24:10, hard better.",
+        "  Next: hard: stage 1 when 4 members solve all 64 validation examples, now 0.",
+        "  Next: paper joins at check 40, now 1.",
+        "  Time: at most about 2 h 10 min more at the present rate, with all steps. It",
+        "    ends sooner when a member is perfect.",
+    ]
+    stuck = History(RECIPE)
+    for one in FLAT_GROUPS:
+        stuck.add(read_record(Metrics, one, "a row"))
+    assert progress_notice(run, stuck, 60.0).endswith(f"No group gets better. What to try: nram doctor {run.path}")
+
+
 def test_the_result_says_whether_perfect_members_halt():
     def text(perfect: int, halting: int | None) -> str:
         return result_text(Result(perfect, 4, 1.0, 22.0, halting_members=halting)).partition("(after 22 s).")[2]
@@ -326,6 +358,21 @@ def test_the_result_says_whether_perfect_members_halt():
     assert text(1, 0) == " It does not halt within T(n), and idles without damage."
     assert text(2, 0) == " They do not halt within T(n), and idle without damage."
     assert text(2, None) == ""  # the result of an older version
+
+
+def test_the_work_that_is_left_counts_all_steps_of_all_stages_and_less_once_a_member_is_perfect():
+    config = RECIPE.group_configs[0]
+    first, last = (work_of_step(config, stage) for stage in config.stages)
+
+    def left(**state: Any) -> int:
+        hooks: Any = None  # of a group that trains
+        return Group(config, [], hooks, again=True, state=GroupState(begun=True, **state)).work_left
+
+    assert left() == 40_000 * first + 1500 * last
+    assert left(step=1000) == 39_000 * first + 1500 * last
+    assert left(stage=1, step=100, first_steps=1000) == 39_000 * first + 1400 * last  # it may start again
+    assert left(stage=1, step=100, first_steps=1000, perfect=1) == 500 * last  # it waits for a member that halts
+    assert left(stage=1, step=100, done=True) == 0
 
 
 TWO_GROUPS = """
@@ -370,11 +417,11 @@ def test_a_run_of_two_groups_says_where_it_stands_and_is_explained(tmp_path, mon
     result = job.run("cpu", notes)
     assert {report.group for report in notes.reports} == {0, 1}
     assert [report.checks for report in notes.reports] == list(range(1, 7))
-    first, last = notes.reports[0], notes.reports[-1]
-    assert first.seconds_left > 0 and last.seconds_left == 0
+    assert notes.reports[-1].seconds_left == 0
     assert sum(report.restarts for report in notes.reports if report.group == 0) > 0
     (notice,) = [report.notice for report in notes.reports if report.notice]
-    assert "Reached: the best member of group first solves" in notice and "not known yet" in notice
+    assert "Reached: the best member of group first solves" in notice
+    assert "Whether it gets better is not known yet." in " ".join(notice.split())
     assert "  Next: second joins at check 2, now 1." in notice and "  Time: at most about" in notice
     assert notice in notes.notes
     found = diagnose(job.folder)

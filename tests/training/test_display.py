@@ -345,6 +345,14 @@ def test_a_group_says_when_it_is_in_its_last_stage_and_when_it_starts_again():
     assert rows_of(idle)["next"] == "soft: waits until step 600 for a perfect member that also halts"
 
 
+def test_a_group_that_was_not_needed_is_not_said_to_join_after_the_end():
+    panel = groups_panel(SOFT, replace(LAST, perfect=3, stage_ends=True))
+    assert "starts next" in [cell.strip() for cell in cells_of(panel, "hard")]
+    panel.ended = True
+    assert "did not start" in [cell.strip() for cell in cells_of(panel, "hard")]
+    assert "next" not in rows_of(panel) and "left" not in rows_of(panel)["time"]
+
+
 def test_a_log_has_a_line_for_each_group_that_trained_since(capsys):
     shown = TrainingDisplay("nram train", Console(force_terminal=False, stderr=True))
     shown.started(RECIPE, Path("runs/copy-1"), "a CPU")

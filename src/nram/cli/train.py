@@ -20,7 +20,8 @@ from nram.training.settings import config_to_dict, flat_settings, load_config
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Train a population of machines on a task. Without further settings the task's recipe is used. "
+        "Train groups of machines on a task, side by side. Without further settings the one recipe is used, which is "
+        "the same for every task. After a minute the run says what it reached and how long it may take. "
         "Ctrl-C saves and stops; --resume continues to the same result as without the interruption."
     )
     parser.epilog = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from nram.training.ranges import Range
 from nram.training.run_folder import MOST_BYTES, Failure, Metrics, Result, RunFolder
 from nram.training.trend import Trend
 
+NOTICE_WIDTH = 79  # columns
 MANY_SKIPPED = 0.05  # share of updates that were not finite; a few are normal
 SOME_SOFT = 0.05  # share of members solved soft that makes it remarkable that none is solved hard
 SAME_CURVES = 0.05  # soft and hard exact shares that differ by less are equal
@@ -177,32 +179,40 @@ def has_left_first_level(config: TrainConfig, max_complexity: int, highest: int)
 def progress_notice(run: RunFolder, history: History, seconds_left: float) -> str:
     """What a run says after a minute, and later while its task is not solved.
 
-    What it reached, whether it still gets better, what comes next, and how long it may take.
+    What it reached, what gets better, what comes next, and how long it may take.
     """
     config, best = history.config, history.best
     group, point, trend = history.configs[best], history.last[best], history.trends[best]
     of_group = f" of group {config.group_names[best]}" if config.groups else ""
-    solves = (
-        f"solves {history.right(best)} of the validation examples as a program, up to n = {2 * point.max_complexity}"
-    )
+    solves = f"solves {history.right(best)} of the validation examples as a program"
     if point.best_hard is None:
         solves = "was not checked as a program yet"
     still = "It is still getting better." if trend.improving else f"It got no better for {duration(trend.waiting)}."
-    sooner = " It ends sooner when a member is perfect." if group.stages[-1].stop_at else ""
     lines = [
         f"After {duration(history.now)} no member is perfect yet.",
-        f"  Reached: the best member{of_group} {solves}; soft error {point.best_error:.3f}. "
-        f"{still if len(trend.errors) > 1 else 'Whether it gets better is not known yet.'}",
-        *(f"  Next: {words}." for words in history.next()),
-        f"  Time: at most about {rough_duration(seconds_left)} more at the present rate.{sooner}",
+        f"  Reached: the best member{of_group} {solves}, at n <= {point.max_complexity}; soft error "
+        f"{point.best_error:.3f}. {still if len(trend.errors) > 1 else 'Whether it gets better is not known yet.'}",
     ]
+    trends = {config.group_names[one]: history.trend(one) for one in sorted(history.last) if config.groups}
+    if len(trends) > 1:
+        lines.append(f"  Groups: {', '.join(f'{name} {words}' for name, words in trends.items() if words)}.")
+    lines += [f"  Next: {words}." for words in history.next()]
+    lines.append(f"  Time: at most about {rough_duration(seconds_left)} more at the present rate, with all steps.")
+    if group.stages[-1].stop_at:
+        lines[-1] += " It ends sooner when a member is perfect."
+    if config.groups and not any(one.improving for one in history.trends.values()):
+        lines.append(f"  No group gets better. What to try: {shell_command('doctor', run.path)}")
+    cures: list[str] = []
     if not has_left_first_level(group, point.max_complexity, point.highest_level):
-        lines += [
-            "No member has left the first level. Hard tasks need longer. If nothing changes, stop the run (Ctrl-C)"
-        ]
-        lines[-1] += " and try, the most likely cure first:"
-        lines += cure_lines(_Retry(run, config).for_first_level()[:3])
-    return "\n".join(lines)
+        lines.append("  No member has left the first level. Hard tasks need longer.")
+        lines.append("  If nothing changes, stop the run (Ctrl-C) and try, the most likely cure first:")
+        cures = cure_lines(_Retry(run, config).for_first_level()[:3])
+    # A command stays in one line, so that it can be copied.
+    return "\n".join([*(line if "nram " in line else _folded(line) for line in lines), *cures])
+
+
+def _folded(line: str) -> str:
+    return textwrap.fill(line, NOTICE_WIDTH, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
 
 
 def cure_lines(cures: list[Cure]) -> list[str]:

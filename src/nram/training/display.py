@@ -362,7 +362,7 @@ class GroupsPanel(Panel):
                 [
                     self._name(index),
                     machine_text(config) if width >= WIDE else short,
-                    history.place(index),
+                    "did not start" if self.ended and point is None else history.place(index),
                     history.right(index),
                     history.trend(index),
                     str(point.restarts) if point else "-",

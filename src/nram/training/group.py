@@ -91,10 +91,17 @@ class Group:
         return self.state.stage == len(self.config.stages) - 1
 
     @property
+    def nearly_done(self) -> bool:
+        """Whether it has the perfect members that it needs, and only waits for some that halt."""
+        return self.is_last_stage and 0 < self.stage.stop_at <= self.state.perfect
+
+    @property
     def work_left(self) -> int:
         """The work until its last step, if no stage ends early; of one that may go back, with its first stage."""
         if self.state.done:
             return 0
+        if self.nearly_done:
+            return max(0, self.stage.halt_within - self.state.step) * work_of_step(self.config, self.stage)
         left = [stage.steps for stage in self.config.stages]
         reached = self.state.stage
         if reached:
@@ -168,6 +175,7 @@ class Group:
         first = self.state.step
         jax.block_until_ready(advance(self.members(), keys, first, 0, pools.at(first)))  # no step: only compiles
         self.hooks.stop_if_asked()
+        self.hooks.activity(f"first steps at n <= {stage.max_complexity}")
         self.compiled[self.state.stage] = compiled
         return compiled
 

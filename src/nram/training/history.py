@@ -131,8 +131,10 @@ class History:
         waiting = [index for index in range(len(self.config.groups)) if index not in self.last]
         if waiting and self.last:
             index = min(waiting, key=lambda one: self.config.groups[one].joins)
-            joins = self.config.groups[index].joins
-            words.append(f"{self.config.group_names[index]} joins at check {joins}, now {self.checks}")
+            name, joins = self.config.group_names[index], self.config.groups[index].joins
+            best = self.config.group_names[self.best]  # a group beyond its first stage goes first
+            now = f"at check {joins}, now {self.checks}" if joins > self.checks else f"when {best} has finished"
+            words.append(f"{name} joins {now}")
         return words
 
     def _end_of_stage(self, index: int) -> str:

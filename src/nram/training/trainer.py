@@ -209,7 +209,8 @@ class _Trainer:
         loss = loss[np.isfinite(loss)]
         rate = steps * example_steps(config, stage) / took
         self._measure(index, steps, took, since)
-        left = sum(group.work_left for group in self.groups)
+        waiting = [group for group in self.groups if group.nearly_done]  # the run ends with the first
+        left = sum(group.work_left for group in waiting[:1] or self.groups)
         line = Report(
             group=index,
             group_name=self._name(index),
