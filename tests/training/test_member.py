@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nram.extensions import known_task
@@ -216,6 +216,7 @@ def test_islands_that_restart_draw_a_limit_between_the_first_one_and_that_of_the
     assert {float(draw_hyper(plain, 1, (0, step, 1)).steps_constant[0]) for step in range(20)} == {2.0}
 
 
+@settings(deadline=None)
 @given(per_item=st.integers(0, 9), constant=st.integers(-3, 90), n=st.integers(1, 50))
 def test_a_drawn_limit_is_never_above_that_of_the_task(per_item, constant, n):
     values = hyper(steps_per_item=per_item, steps_constant=constant)

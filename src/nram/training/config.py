@@ -293,9 +293,9 @@ def _stage_problems(config: TrainConfig, stage: StageConfig, where: str, last: b
         f"{where}.cull.exponent is {cull.exponent}: it must be above 1": cull.exponent > 1,
         f"{where}.cull.lexicase is true but nothing is culled: set {where}.cull.share, for example to 0.25":
             not cull.lexicase or cull.share > 0,
-        f"{where}.cull.patience is {cull.patience.as_config()}: a single island never restarts; set more islands, or "
+        f"{where}.cull.patience is {cull.patience}: a single island never restarts; set more islands, or "
         "patience 0": max(cull.patience.values) == 0 or cull.islands > 1,
-        f"{where}.cull.patience is {cull.patience.as_config()}: give whole numbers, as in 8 or 4|8|16":
+        f"{where}.cull.patience is {cull.patience}: give whole numbers, as in 8 or 4|8|16":
             not cull.patience.continuous and all(value % 1 == 0 for value in cull.patience.values),
         f"{where}.cull.islands is {cull.islands}: it must divide the population of {stage.population}":
             stage.population % cull.islands == 0,

@@ -39,6 +39,9 @@ class Range:
     def as_config(self) -> float | str:
         if len(self.values) == 1 and math.isfinite(self.values[0]):
             return self.values[0]
+        return str(self)
+
+    def __str__(self) -> str:
         return (".." if self.continuous else "|").join(map(_words, self.values))
 
     def draw(self, rng: random.Random) -> float:
