@@ -1,4 +1,5 @@
-"""Files that older releases wrote are read as docs/compatibility.md promises. Folder 0.1 was written by nram 0.1.0."""
+"""Files that older releases wrote are read as docs/compatibility.md promises. Folder 0.1 was written by nram 0.1.0, folder 0.2
+by nram 0.2.0."""
 
 import json
 import shutil
@@ -54,6 +55,21 @@ def test_an_unfinished_run_with_culling_is_resumed(old: Path):
     assert (run.result["seed"], run.result["stages"], run.result["kept_members"]) == (5, 2, 2)
     rows = [json.loads(line) for line in (old / "unfinished" / "metrics.jsonl").read_text().splitlines()]
     assert [(row["stage"], row["step"]) for row in rows][:3] == [(0, 20), (0, 40), (0, 60)]
+
+
+@pytest.mark.filterwarnings("ignore:.*the result may differ")
+def test_an_unfinished_run_of_0_2_is_resumed(tmp_path: Path):
+    """Its checkpoint has neither groups nor the step limits of members."""
+    folder = shutil.copytree(HERE / "0.2" / "unfinished", tmp_path / "unfinished")
+    assert json.loads((folder / "run.json").read_text())["versions"]["nram"] == "0.2.0"
+    before = (folder / "metrics.jsonl").read_text().splitlines()
+    run = nram.train("access", folder, resume=True, device="cpu")
+    assert (run.result["seed"], run.result["stages"], run.result["kept_members"]) == (5, 2, 8)
+    rows = (folder / "metrics.jsonl").read_text().splitlines()
+    steps = [(row["stage"], row["step"]) for row in map(json.loads, rows)]
+    assert rows[:4] == before and steps == [(stage, step) for stage in (0, 1) for step in (20, 40, 60)]
+    program = nram.extract(folder)
+    assert (program.task, program.origin) == ("access", "trained")
 
 
 def test_its_configuration_starts_another_run(old: Path, tmp_path: Path):
