@@ -1,5 +1,7 @@
-"""Files that older releases wrote are read as docs/compatibility.md promises. Folder 0.1 was written by nram 0.1.0, folder 0.2
-by nram 0.2.0."""
+"""Files that older releases wrote are read as docs/compatibility.md promises.
+
+Folder 0.1 was written by nram 0.1.0, folder 0.2 by nram 0.2.0.
+"""
 
 import json
 import shutil
