@@ -345,6 +345,24 @@ def test_a_group_says_when_it_is_in_its_last_stage_and_when_it_starts_again():
     assert rows_of(idle)["next"] == "soft: waits until step 600 for a perfect member that also halts"
 
 
+def test_what_comes_next_is_what_the_schedule_does():
+    """A group whose check has come joins at once, unless another is beyond its first stage."""
+    assert groups_panel(replace(SOFT, checks=3)).history.next()[1] == "hard joins at check 4, now 3"
+    assert groups_panel(replace(SOFT, checks=4)).history.next()[1] == "hard joins now"
+    assert groups_panel(replace(LAST, checks=4)).history.next()[1] == "hard joins after the last stage of soft"
+    assert groups_panel(replace(SOFT, stage_ends=True)).history.next()[0] == "soft: stage 1 begins"
+    assert groups_panel(replace(LAST, perfect=1, stage_ends=True)).history.next() == ["soft: the end"]
+
+
+def test_a_log_says_what_comes_next_only_when_it_is_new():
+    panel = groups_panel(SOFT)
+    assert panel.text().count("next: ") == 2
+    panel.add(replace(SOFT, step=50, checks=2, seconds=20.0))
+    assert panel.text() == "0:20 soft: n <= 5, 50 steps, 5% right, error 0.451"
+    panel.add(replace(SOFT, step=100, checks=4, seconds=30.0))
+    assert panel.text().splitlines()[2:] == ["0:30 next: hard joins now", "0:30 at most about 36 h left"]
+
+
 def test_a_group_that_was_not_needed_is_not_said_to_join_after_the_end():
     panel = groups_panel(SOFT, replace(LAST, perfect=3, stage_ends=True))
     assert "starts next" in [cell.strip() for cell in cells_of(panel, "hard")]

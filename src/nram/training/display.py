@@ -320,6 +320,7 @@ class GroupsPanel(Panel):
         super().__init__(config, title, path)
         self.of_group: dict[int, Report] = {}  # the last report of each
         self.unsaid: set[int] = set()  # groups with a report since the last lines of a log
+        self.said: list[str] = []  # what comes next, as a log said it last
 
     def add(self, report: Report) -> None:
         super().add(report)
@@ -332,7 +333,7 @@ class GroupsPanel(Panel):
         return self.of_group.get(self.history.best, self.last)
 
     def text(self) -> str:
-        """A line for each group that trained since the last text, then what comes next."""
+        """A line for each group that trained since the last text, then what comes next, if that is new."""
         history, report = self.history, self.last
         assert report is not None
         clock = duration(report.seconds)
@@ -346,8 +347,13 @@ class GroupsPanel(Panel):
             lines.append(f"{clock} {self._name(index)}: {', '.join(words)}")
             lines += [f"{clock} {self._name(index)}: examined {_examined(one)}"] if one.examined else []
         self.unsaid.clear()
-        lines += [f"{clock} next: {words}" for words in history.next()]
-        return "\n".join([*lines, f"{clock} {self._left(report)}"])
+        following = history.next()
+        kinds = [words.partition(", now")[0] for words in following]
+        if kinds != self.said:  # what is still the same need not be said with every line
+            self.said = kinds
+            lines += [f"{clock} next: {words}" for words in following]
+            lines.append(f"{clock} {self._left(report)}")
+        return "\n".join(lines)
 
     def _name(self, index: int) -> str:
         return visible(self.config.group_names[index])[:MOST_NAME]

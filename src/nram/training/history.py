@@ -127,19 +127,25 @@ class History:
 
     def next(self) -> list[str]:
         """What the run waits for: of the best group, and the group that joins next."""
-        words = [self._end_of_stage(self.best)] if self.last else []
+        if not self.last:
+            return []
+        words, best = [self._end_of_stage(self.best)], self.last[self.best]
         waiting = [index for index in range(len(self.config.groups)) if index not in self.last]
-        if waiting and self.last:
+        if waiting and not self.solved:
             index = min(waiting, key=lambda one: self.config.groups[one].joins)
-            name, joins = self.config.group_names[index], self.config.groups[index].joins
-            best = self.config.group_names[self.best]  # a group beyond its first stage goes first
-            now = f"at check {joins}, now {self.checks}" if joins > self.checks else f"when {best} has finished"
-            words.append(f"{name} joins {now}")
+            joins, now = self.config.groups[index].joins, "now"
+            if joins > self.checks:
+                now = f"at check {joins}, now {self.checks}"
+            elif best.stage:  # which goes before the others
+                now = f"after the last stage of {self.config.group_names[self.best]}"
+            words.append(f"{self.config.group_names[index]} joins {now}")
         return words
 
     def _end_of_stage(self, index: int) -> str:
         point, stage = self.last[index], self.stage(index)
         name = f"{self.config.group_names[index]}: " if self.config.groups else ""
+        if point.stage_ends and (point.perfect or not self.is_last_stage(index)):
+            return f"{name}the end" if self.is_last_stage(index) else f"{name}stage {point.stage + 1} begins"
         if not self.is_last_stage(index):
             if not stage.stop_at:
                 return f"{name}stage {point.stage + 1} at step {stage.steps}"
