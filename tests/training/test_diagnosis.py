@@ -268,7 +268,7 @@ NEARLY = [
     ),
 ]
 GROUP_CAUSES = {
-    "partly right": (FLAT_GROUPS, []),
+    "partly right": ([*RISING, *({**one, "group": 1} for one in RISING)], []),
     "last stage": (NEARLY, []),
     "diverged": ([of_group(1, step, skipped=60 * step) for step in range(25, 501, 25)], []),
     "blurred": (NEARLY, [("soft", "2T")]),
@@ -286,6 +286,8 @@ def test_causes_of_groups_have_cures_whose_commands_work(cause, made):
     found = made(rows, result(failed_examinations=failed, examined_members=2), words=words, config=RECIPE)
     assert (found.cause, found.machine) == (cause, "3 groups (soft, hard, paper)")
     assert len(found.cures) >= 2
+    folders = [cure.command.partition("--out ")[2] for cure in found.cures if cure.command and "--out" in cure.command]
+    assert len(folders) == len(set(folders))
     for cure in found.cures:
         assert cure.command is not None
         _, verb, *rest = shlex.split(cure.command)

@@ -265,7 +265,8 @@ class _Retry:
         more = min(10**8, 3 * self.config.stages[stage].steps)
         where = f"stage {stage} of {self.name}" if self.group else f"stage {stage}"
         text = f"More steps in {where}: {why}."
-        return self.cure(text, f"steps{more}", f"{self.group}stages.{stage}.steps={more}")
+        folder = f"{self.group.removesuffix('.').replace('groups.', 'group')}steps{more}"
+        return self.cure(text, folder, f"{self.group}stages.{stage}.steps={more}")
 
     def culling(self, stage: int) -> list[Cure]:
         if self.config.stages[stage].cull.share or self.config.stages[stage].population < 4:
