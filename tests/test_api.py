@@ -32,6 +32,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 # Three modules are enough for access, and a machine of them compiles in seconds.
 SMALL = {
+    "groups": [],
     "batch": 4,
     "validation": 8,
     "check_every": 20,

@@ -7,12 +7,13 @@ import copy
 import json
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from support.configs import plain_config
 
 from nram.cli.memory_argument import read_memory
 from nram.errors import NramError, UsageError
@@ -24,12 +25,13 @@ from nram.tasks.base import Instance
 from nram.tasks.example_files import read_examples
 from nram.training.checkpoint import _digest, read_description, save_arrays
 from nram.training.config import TrainConfig
+from nram.training.group import GroupState
 from nram.training.job import TrainingJob
 from nram.training.run_folder import RunFolder, read_config
 from nram.training.settings import config_from_dict, config_to_dict, flat_settings, load_config
-from nram.training.trainer import _described_state
+from nram.training.trainer import _described_state, _State
 
-CONFIG = load_config("access", seed=5)
+CONFIG = plain_config("access", seed=5)
 SETTINGS = config_to_dict(CONFIG)
 VALUES = [
     None,
@@ -121,13 +123,13 @@ def test_every_setting_refuses_what_is_not_of_its_type_or_beyond_its_limits():
 )
 def test_settings_that_would_exhaust_the_computer_are_refused(override, told):
     with pytest.raises(UsageError) as refused:
-        load_config("access", overrides=[override])
+        plain_config("access", override)
     assert told in str(refused.value)
 
 
 def test_large_settings_together_are_refused_too():
     with pytest.raises(UsageError, match=r"validation is 100000: instances of complexity 20000 have \d+ cells"):
-        load_config("access", overrides=["validation=100000", "max_complexity=10000"])
+        plain_config("access", "validation=100000", "max_complexity=10000")
 
 
 @pytest.fixture
@@ -251,13 +253,20 @@ def test_weights_of_an_unknown_format_are_refused(tmp_path, version):
         read_description(tmp_path / "w")
 
 
-def test_every_field_of_the_state_in_a_checkpoint():
-    state = {"stage": 1, "step": 25, "done": False, "seconds": 1.5, "rows": 3, "solved_hard": 0.25, "perfect": 0}
+OLD_STATE = {"stage": 1, "step": 25, "done": False, "seconds": 1.5, "rows": 3, "solved_hard": 0.25, "perfect": 0}
+REACHED = GroupState(begun=True, stage=1, step=25, rounds=2, turn=1e6, solved_hard=0.25, best_hard=0.5, best_halted=1.0)
+
+
+@pytest.mark.parametrize("state", [OLD_STATE, asdict(_State(groups=[REACHED], current=0, seconds=1.5, rows=3))])
+def test_every_field_of_the_state_in_a_checkpoint(state):
+    """Up to 0.2 the state of the one group and that of the run were one table."""
     refused = outcomes(
         {"state": state}, lambda value: _described_state(Path("file"), value if isinstance(value, dict) else {})
     )
-    for field in state:
-        assert f"state.{field}" in refused[f"state.{field} = 'x'"]
+    fields = [*(f"groups.0.{name}" for name in state.get("groups", [{}])[0]), *(state.keys() - {"groups"})]
+    assert len(fields) >= 7
+    for field in fields:
+        assert f"{field} is 'x', not" in refused[f"state.{field} = 'x'"]
         assert f"state.{field} = {10**30!r:.20}" in refused
 
 

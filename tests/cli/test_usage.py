@@ -2,11 +2,13 @@
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 from typing import Any
 
 import pytest
+from support.configs import PLAIN
 
 import nram as package
 from nram.cli import build_parser
@@ -47,7 +49,7 @@ BAD: list[tuple[list[str], tuple[str, ...]]] = [
     (["train", "access", "--set", "regsters=2"], ("'regsters'", "did you mean machine.registers?")),
     (["train", "access", "--set", "learningrate=1"], ("did you mean hyper.learning_rate?",)),
     (["train", "access", "--set", "stages.0.stepz=1"], ("did you mean stages.0.steps",)),
-    (["train", "access", "--set", "stages.7.steps=1"], ("stages.7.steps", "0 to 1")),
+    (["train", "access", "--set", "stages.7.steps=1"], ("stages.7.steps", "0 to 2")),
     (["train", "access", "--set", "qqqq=1"], ("'qqqq'", "--set help")),
     (["train", "access", "--set", "batch"], ("key=value", "'batch'")),
     (["train", "access", "--set", "batch=none"], ("batch", "whole number")),
@@ -116,14 +118,22 @@ def test_the_version_is_that_of_the_package(outcomes):
 
 def test_set_help_lists_every_setting_with_its_value(outcomes):
     _, out, _, _ = outcomes[("train", "access", "--set", "help")]
+    for line in ("seed = 0", "curriculum.enabled = false", "groups.0.stages.1.max_complexity = 20"):
+        assert line in out.splitlines()
+    assert 'groups.0.hyper.learning_rate = "0.005..0.03"' in out.splitlines()
+    assert "groups.1.machine.registers = 6" in out.splitlines()
+    assert not re.search("^(machine|hyper|stages|batch)", out, re.MULTILINE)  # the groups have their own
+
+
+def test_set_help_lists_the_settings_of_a_file_without_groups(call):
+    out = call("train", "access", "--config", PLAIN, "--set", "help").out
     for line in ("seed = 0", "machine.registers = 4", "curriculum.enabled = true", "stages.1.max_complexity = 20"):
         assert line in out.splitlines()
-    assert 'hyper.learning_rate = "0.005..0.03"' in out.splitlines()
 
 
 def test_set_help_as_json_with_other_settings_applied(call):
     settings = call("train", "access", "--set", "help", "--set", "registers=9", "--seed", "4", "--json").value
-    assert settings["machine"]["registers"] == 9
+    assert {group["machine"]["registers"] for group in settings["groups"]} == {9}
     assert settings["seed"] == 4
 
 

@@ -93,8 +93,9 @@ def test_settings_take_names_and_files_and_keep_whole_paths(tmp_path, monkeypatc
     wanted = ("READ", str(HALVE), "WRITE")
     for words in ("read, halve.py,WRITE", '["READ", "halve.py", "WRITE"]'):
         config = load_config("access", overrides=[f"machine.modules={words}"])
-        assert config.machine.modules == wanted
-    assert len(load_config("access", overrides=["modules=halve.py,all"]).machine.modules) == 15
+        assert {group.machine.modules for group in config.group_configs} == {wanted}
+    with_all = load_config("access", overrides=["modules=halve.py,all"])
+    assert {len(group.machine.modules) for group in with_all.group_configs} == {15}
     monkeypatch.chdir(tmp_path)
     assert config_from_dict(config_to_dict(config)) == config
     with pytest.raises(UsageError, match="machine: there is no file .*quarter.py"):
@@ -107,8 +108,8 @@ def test_a_run_goes_all_the_way(tmp_path):
         command = [sys.executable, "-m", "nram", *words]
         return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
 
-    settings = ("registers=1", "hidden=4", "batch=2", "validation=8", "steps=2", "population=1", "max_complexity=2")
-    words = [word for setting in settings for word in ("--set", setting)]
+    settings = ("groups=[]", "registers=1", "hidden=4", "batch=2", "validation=8", "steps=2", "population=1")
+    words = [word for setting in (*settings, "max_complexity=2") for word in ("--set", setting)]
     trained = nram("train", str(MIDDLE), "--modules", f"READ,{HALVE},INC,READ,WRITE", *words, "--out", "run")
     assert trained.returncode == 1, trained.stderr  # two steps are too few to learn it
     assert trained.stdout.endswith(f"Next: nram eval run --task {MIDDLE} --module {HALVE}\n")

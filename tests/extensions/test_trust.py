@@ -27,7 +27,8 @@ from nram.training.settings import load_config
 EXAMPLES = Path(__file__).parents[2] / "src/nram/examples" / "modules"
 HALVE = EXAMPLES / "halve.py"
 MIDDLE = EXAMPLES / "middle.py"
-SETTINGS = {"registers": 1, "hidden": 4, "batch": 2, "validation": 8, "steps": 2, "population": 1, "max_complexity": 2}
+SETTINGS = {"groups": [], "registers": 1, "hidden": 4, "batch": 2, "validation": 8}
+SETTINGS |= {"steps": 2, "population": 1, "max_complexity": 2}
 MODULES = ["READ", "INC", "READ", "WRITE"]
 
 

@@ -233,10 +233,10 @@ def _use_state(folder: Path, rng: Random) -> None:
 
 @cache
 def _config():
-    from nram.training.settings import load_config
+    from support.configs import plain_config
 
     small = ["registers=2", "modules=READ,INC,WRITE", "hidden=3", "batch=2", "validation=8", "stages.*.population=4"]
-    return load_config("access", overrides=[*small, "stages.*.steps=50", "learning_rate=1e-3..1e-2"])
+    return plain_config("access", *small, "stages.*.steps=50", "learning_rate=1e-3..1e-2")
 
 
 def _filled(shapes, seed: int):

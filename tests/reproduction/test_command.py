@@ -94,12 +94,14 @@ def finished_run(tmp_path) -> Path:
     """A run of access by its recipe that is finished, with an untrained network as its best member."""
     from nram.training.population import init_population, member_at
     from nram.training.run_folder import RunFolder
-    from nram.training.settings import load_config
+    from nram.training.settings import config_to_dict, load_config
 
     config = load_config("access", seed=5)
     path = tmp_path / "runs" / "access-5"
     folder = RunFolder.create(path, config, ["train", "access", "--seed", "5"], "here")
-    folder.save_member(0, member_at(init_population(config, 1).members.controller, 0), {})
+    group = config.group_configs[0]
+    member = member_at(init_population(group, 1).members.controller, 0)
+    folder.save_member(0, member, {"config": config_to_dict(group), "group": 0})
     result = {"perfect_members": 0, "examined_members": 0, "best_validation_exact_hard": 0.0, "seconds": 1.5}
     folder.write_result(result)
     return path

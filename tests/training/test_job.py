@@ -31,6 +31,7 @@ from nram.training.job import TrainingJob
 from nram.training.settings import load_config
 
 SETTINGS = {
+    "groups": [],
     "registers": 2,
     "hidden": 8,
     "modules": ["READ", "INC", "WRITE"],

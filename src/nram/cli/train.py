@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from dataclasses import fields
 from pathlib import Path
 
 from nram.cli.arguments import add_device, jax_seed
@@ -11,6 +12,7 @@ from nram.cli.program_argument import add_modules, load_modules
 from nram.cli.run_argument import add_trust, file_options
 from nram.messages import command
 from nram.process import interruptible
+from nram.training.config import GroupConfig
 from nram.training.diagnosis import diagnose, failure_text, result_text
 from nram.training.display import TrainingDisplay
 from nram.training.job import TrainingJob
@@ -26,8 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.epilog = (
         "A setting is named as in the recipe: machine.registers, hyper.learning_rate, stages.0.steps; the last "
-        "part is enough where it is clear (population=64 sets every stage). A hyperparameter may be a number, a "
-        "range that members draw from (learning_rate=2e-3..2e-2) or a choice (clip_activations='1|10|inf'). "
+        "part is enough where it is clear (population=64 sets every stage). It is set in every group; "
+        "groups.1.hidden=8 sets it in one. A hyperparameter may be a number, a range that members draw from "
+        "(learning_rate=2e-3..2e-2) or a choice (clip_activations='1|10|inf'). "
         "'--set help' lists all settings with their values. The exit status is 0 only if a member passed its "
         "examination; a finished run that is asked again with --resume has the same status."
     )
@@ -100,7 +103,9 @@ def _list_settings(arguments) -> int:
     if arguments.json:
         print_json(config_to_dict(config))
         return 0
+    # Where there are groups, each has these settings for itself, and those outside of the groups mean nothing.
+    unused = {field.name for field in fields(GroupConfig)} if config.groups else set()
     for name, value in flat_settings(config).items():
-        if name != "task":
+        if name.partition(".")[0] not in unused | {"task"}:
             print(f"{name} = {json.dumps(value)}")
     return 0
