@@ -1,13 +1,14 @@
 """How often training succeeds: for whole runs, and for starting members that train alone.
 
     python benchmarks/convergence.py runs runs/copy-*           # shares of finished runs, by task
-    python benchmarks/convergence.py members listk              # 128 members of the recipe's first stage, no culling
-    python benchmarks/convergence.py members listk --without curriculum,entropy_bonus,clipping --with noise
+    python benchmarks/convergence.py members listk              # 128 members of every group's first stage, no culling
+    python benchmarks/convergence.py members listk --group soft --without entropy_bonus,clipping --with noise
 
 A whole run counts as perfect if a member passed the final test: soft and hard, under every limit, and hard at n = 50.
-Unfinished runs are named and left out. A starting member counts as soft if it makes no error on fresh examples of the
-stage. It counts as hard if it makes no error as a discrete machine on the validation set, which goes up to twice the
-size and, half of the time, to twice the steps. Intervals are Wilson's, 95%.
+Unfinished runs are named and left out. Starting members have the structure that the seed draws for their group. One
+counts as soft if it makes no error on fresh examples of the stage. It counts as hard if it makes no error as a discrete
+machine on the validation set, which goes up to twice the size and, half of the time, to twice the steps. Intervals are
+Wilson's, 95%.
 """
 
 from __future__ import annotations
@@ -18,9 +19,13 @@ import math
 import sys
 import time
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from nram.training.config import TrainConfig
 
 OFF = {
     "entropy_bonus": ["entropy_bonus=0"],
@@ -67,7 +72,23 @@ def whole_runs(folders: list[str]) -> list[dict[str, Any]]:
     return rows
 
 
-def starting_members(task: str, overrides: list[str], count: int, steps: int | None, seed: int) -> dict[str, Any]:
+def starting_members(overrides: list[str], arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """A row for each group of the recipe, or for the one that was chosen."""
+    from nram.training.settings import load_config
+
+    task, seed = arguments.task, arguments.seed
+    config = load_config(task, overrides=overrides, seed=seed)
+    if overrides and config == load_config(task, seed=seed):
+        sys.exit(f"{', '.join(overrides)} changes nothing: the recipe has it already")
+    names = [group.name for group in config.groups]
+    if arguments.group not in (None, *names):
+        sys.exit(f"--group {arguments.group}: unknown; choose from {', '.join(names)}")
+    for name, group in zip(names, config.group_configs, strict=True):
+        if arguments.group in (None, name):
+            yield {"group": name, "settings": overrides} | _members_of_group(group, arguments)
+
+
+def _members_of_group(config: TrainConfig, arguments: argparse.Namespace) -> dict[str, Any]:
     import numpy as np
 
     from nram.runtime import device_name, prepare_devices
@@ -75,12 +96,8 @@ def starting_members(task: str, overrides: list[str], count: int, steps: int | N
     from nram.training.culling import compile_fit
     from nram.training.population import compile_training, init_population, stage_keys
     from nram.training.selection import compile_validation
-    from nram.training.settings import load_config
 
-    devices = prepare_devices("auto")
-    config = load_config(task, overrides=overrides, seed=seed)
-    if overrides and config == load_config(task, seed=seed):
-        sys.exit(f"{', '.join(overrides)} changes nothing: the recipe of {task} has it already")
+    devices, count, steps = prepare_devices("auto"), arguments.count, arguments.steps
     stage = replace(config.stages[0], population=count, cull=CullConfig(), steps=steps or config.stages[0].steps)
     config = replace(config, stages=(stage,))
     began = time.monotonic()
@@ -91,8 +108,9 @@ def starting_members(task: str, overrides: list[str], count: int, steps: int | N
     errors = np.concatenate([fit(population, 0, stage.steps + number).soft_errors for number in range(FITS)], axis=1)
     hard = compile_validation(config, stage, devices)(population).exact == 1.0
     return {
-        "task": task,
-        "settings": overrides,
+        "task": config.task,
+        "registers": config.machine.registers,
+        "repeats": config.machine.repeats,
         "steps": stage.steps,
         "n": stage.max_complexity,
         "fresh_examples": errors.shape[1],
@@ -121,17 +139,18 @@ def main() -> None:
     members = verbs.add_parser("members", help="starting members that train alone")
     members.add_argument("task")
     members.add_argument("--count", type=int, default=128)
-    members.add_argument("--steps", type=int, help="training steps (default: those of the recipe's first stage)")
+    members.add_argument("--steps", type=int, help="training steps (default: those of the group's first stage)")
     members.add_argument("--seed", type=int, default=0)
+    members.add_argument("--group", metavar="NAME", help="a group of the recipe (default: all)")
     members.add_argument("--without", default="", help=f"switch these off, one at a time: {', '.join(OFF)}")
-    members.add_argument("--with", default="", dest="added", help="switch on noise, which the recipes do not use")
+    members.add_argument("--with", default="", dest="added", help="switch on noise, which the recipe does not use")
     arguments = parser.parse_args()
     if arguments.verb == "runs":
         rows = whole_runs(arguments.folders)
     else:
         for changed, overrides in _changes(arguments.without, arguments.added):
-            row = starting_members(arguments.task, overrides, arguments.count, arguments.steps, arguments.seed)
-            print(json.dumps({"changed": changed} | row), flush=True)
+            for row in starting_members(overrides, arguments):
+                print(json.dumps({"changed": changed} | row), flush=True)
         return
     for row in rows:
         print(json.dumps(row))
