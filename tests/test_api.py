@@ -262,7 +262,7 @@ def test_a_run_is_trained_extracted_and_found_finished(tmp_path: Path):
     assert loaded == run and loaded.finished and loaded.program() == program and loaded.members == [0, 1]
     assert loaded.settings["machine.registers"] == 1 and loaded.settings["seed"] == 3
     assert (program.task, program.origin) == ("access", "trained")
-    assert dict(program.made)["command"].startswith("nram train access --seed 3 --set batch=4")
+    assert dict(program.made)["command"].startswith("nram train access --seed 3 --set 'groups=[]' --set batch=4")
     assert nram.extract(tmp_path / "run", form="raw").rows >= program.rows
     ways: list[dict[str, Any]] = [{"seed": 3, "settings": SMALL}, {"seed": 3}, {}]
     for same in ways:

@@ -250,6 +250,7 @@ def _filled(shapes, seed: int):
 def _write_run(folder: Path, finished: bool) -> None:
     from nram.training.callbacks import Report
     from nram.training.checkpoint import save_arrays
+    from nram.training.group import GroupState
     from nram.training.member import abstract_controller
     from nram.training.population import abstract_population
     from nram.training.run_folder import RunFolder
@@ -260,11 +261,13 @@ def _write_run(folder: Path, finished: bool) -> None:
     run = RunFolder.create(folder / "run", config, ["train", "access"], "a CPU")
     record = replace(run.record, versions={"nram": "0.2.0"}, created="2026-01-01T00:00:00Z")  # the same everywhere
     run.write_json("run.json", asdict(record))
-    numbers = dict.fromkeys(Report.__dataclass_fields__, 1)
+    numbers: dict[str, Any] = dict.fromkeys(Report.__dataclass_fields__, 1)
+    numbers |= {"group": 0, "group_name": None, "failed": None, "notice": None}
     for step in (25, 50):
         run.append_metrics(asdict(Report(**{**numbers, "step": step, "levels": {1: 4}, "stage_ends": step == 50})))
     plain = config_to_dict(config)
-    state = _State(stage=1, step=25, seconds=3.5, rows=2, solved_hard=0.5)
+    group = GroupState(begun=True, stage=1, step=25, rounds=2, turn=1e6, solved_hard=0.5)
+    state = _State(groups=[group], current=0, seconds=3.5, rows=2)
     population = _filled(abstract_population(config, config.stages[1].population), 0)
     save_arrays(run.checkpoint, population, {"state": asdict(state), "config": plain})
     if finished:
@@ -370,11 +373,12 @@ def _use_checkpoint(folder: Path, rng: Random) -> None:
     from nram.runtime import prepare_devices
     from nram.training.callbacks import TrainingCallbacks
 
-    trainer = _Trainer(job.folder, job.config, prepare_devices("cpu"), TrainingCallbacks(), lambda: True)
+    trainer = _Trainer(job.folder, job.config, prepare_devices("cpu"), TrainingCallbacks(), lambda: True, list)
     state, stages = trainer.state, job.config.stages
-    assert type(state.stage) is int and 0 <= state.stage < len(stages), "a wrong stage"
-    assert type(state.step) is int and 0 <= state.step <= stages[state.stage].steps, "a wrong step"
-    assert type(state.done) is bool and type(state.rows) is int and state.rows >= 0, "wrong rows"
+    (group,) = state.groups
+    assert type(group.stage) is int and 0 <= group.stage < len(stages), "a wrong stage"
+    assert type(group.step) is int and 0 <= group.step <= stages[group.stage].steps, "a wrong step"
+    assert type(group.done) is bool and type(state.rows) is int and state.rows >= 0, "wrong rows"
     assert isinstance(state.seconds, (int, float)) and 0 <= state.seconds < 1e12, "wrong seconds"
     trainer._save()
 
