@@ -1,5 +1,6 @@
 """`nram train`: what it says while it works, and what it leaves behind."""
 
+import itertools
 import json
 import os
 import pty
@@ -137,8 +138,9 @@ def test_a_population_that_does_not_fit_is_refused_before_anything_is_written(tm
     refused = call(*words, "population=65536", "--set", "hidden=1024")
     assert (refused.status, refused.out) == (2, "")
     assert not out.exists()
-    for stage in (0, 1):
-        found = re.search(rf"stage {stage} .* GiB are free: use --set stages\.{stage}\.population=(\d+)", refused.err)
+    for group, stage in itertools.product((0, 1, 2), (0, 1)):
+        setting = rf"groups\.{group}\.stages\.{stage}\.population"
+        found = re.search(rf"stage {stage} .* GiB are free: use --set {setting}=(\d+)", refused.err)
         assert found is not None
         assert 1 <= int(found[1]) < 65536
 

@@ -373,7 +373,9 @@ def _use_checkpoint(folder: Path, rng: Random) -> None:
     from nram.runtime import prepare_devices
     from nram.training.callbacks import TrainingCallbacks
 
-    trainer = _Trainer(job.folder, job.config, prepare_devices("cpu"), TrainingCallbacks(), lambda: True, list)
+    trainer = _Trainer(
+        job.folder, job.config, prepare_devices("cpu"), TrainingCallbacks(), lambda: True, lambda members: None
+    )
     state, stages = trainer.state, job.config.stages
     (group,) = state.groups
     assert type(group.stage) is int and 0 <= group.stage < len(stages), "a wrong stage"
