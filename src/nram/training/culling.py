@@ -36,7 +36,8 @@ from nram.training.population import Population, init_population
 from nram.training.selection import validation_of
 
 PROGRESS = 0.01  # smaller gains do not count as progress
-BEST_WAITS = 8  # times the patience of the other islands
+PROMISING = 0.1  # a soft error below this may become a program, which takes a while
+LONGER = 8  # times the patience of others for the best island and for promising ones: even they may be dead ends
 EXAMPLES = 64  # fresh examples at least, the same for all members
 _STREAM = 8_000_000  # keys reserved for culling: no training step and no trial uses them
 
@@ -52,6 +53,12 @@ class Fit(NamedTuple):
     loss: np.ndarray  # [members]
     discrete_errors: np.ndarray  # [members, instances]
     exact: np.ndarray  # [members] share of instances
+
+    @property
+    def least_error(self) -> float:
+        """The best member's error, soft and discrete in equal parts."""
+        errors = (np.mean(self.soft_errors, axis=1) + np.mean(self.discrete_errors, axis=1)) / 2
+        return float(np.min(np.where(np.isfinite(errors), errors, 1.0)))
 
     @property
     def score(self) -> Score:
@@ -104,11 +111,12 @@ def cull(
     errors = _scores(stage, fit, score)
     islands = np.arange(stage.population).reshape(stage.cull.islands, -1)
     records = jax.tree.map(np.array, population.members.island)  # copies
-    stuck = [
-        members
-        for i, members in enumerate(islands)
-        if _is_stuck(stage.cull.patience_of(i), members, records, errors, score)
-    ]
+    promising = (np.mean(fit.soft_errors, axis=1) < PROMISING) | (errors == np.min(errors))
+    stuck = []
+    for i, members in enumerate(islands):
+        patience = stage.cull.patience_of(i) * (LONGER if np.any(promising[members]) else 1)
+        if _is_stuck(patience, members, records, errors, score):
+            stuck.append(members)
     rng = np.random.default_rng([config.seed, stage_index, step])
     parents = np.arange(stage.population)
     kept = np.asarray(population.hyper.learning_rate) == 0  # perfect members, which nothing replaces
@@ -146,14 +154,12 @@ def _with_later(error: np.ndarray, later: np.ndarray, exponent: float) -> np.nda
 
 
 def _is_stuck(patience: int, members: np.ndarray, records: Island, errors: np.ndarray, score: Score) -> bool:
-    """Update an island's record; whether it restarts. One with a perfect member never does, and the best one waits
-    longer: what it found may be a dead end."""
+    """Update an island's record; whether it restarts. One with a perfect member never does."""
     best, former = np.min(errors[members]), records.record[members[0]]
     progress = best < former - PROGRESS
     records.record[members] = best if progress else former  # so that small gains add up
     stalled = 0 if progress or best == 0 else records.stalled[members[0]] + 1
     records.stalled[members] = stalled
-    patience *= 1 if best > np.min(errors) else BEST_WAITS
     return bool(0 < patience <= stalled and np.all(score.exact[members] < 1))
 
 

@@ -42,6 +42,7 @@ class GroupState:
     rounds: Steps = 0
     restarts: Steps = 0  # islands that restarted, for reports
     turn: Annotated[float, Span(0, 1e18)] = 0.0  # grows with its work; the group with the least is next
+    least_error: Share = 1.0  # of all checks so far
     solved_hard: Share | None = None  # share of members solved at the last check
     best_hard: Share | None = None
     best_halted: Share | None = None
@@ -122,8 +123,11 @@ class Group:
             self.population = population
         return self.population
 
-    def round(self) -> None:
-        """Train to the next check, and do what follows from it. The caller keeps the state that it ends in."""
+    def round(self, share: float = 1.0) -> None:
+        """Train to the next check, and do what follows from it. The caller keeps the state that it ends in.
+
+        A group with twice the share of another has twice as many turns.
+        """
         config, state, stage, hooks = self.config, self.state, self.stage, self.hooks
         compiled = self._compile()
         pools = compiled.pools
@@ -138,7 +142,7 @@ class Group:
             self.population, report = jax.block_until_ready(trained)
             self.examinations = {}
             state.step += steps
-            state.turn += steps * work_of_step(config, stage)
+            state.turn += steps * work_of_step(config, stage) / share
             took = time.monotonic() - began
             checked = steps == to_check or state.step == stage.steps
             found, score = self._score(compiled) if checked else (None, None)
@@ -184,6 +188,7 @@ class Group:
         found = None
         if compiled.fit:
             found = compiled.fit(population, state.stage, state.step, compiled.pools.unseen(state.step))
+            self.state.least_error = min(self.state.least_error, found.least_error)
         self.hooks.stop_if_asked()
         # A straight-through stage is scored under its own step limits; those of the task are for later stages.
         score = found.score if self.stage.straight_through and found else compiled.validate(population)

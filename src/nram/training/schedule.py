@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from nram.training.config import TrainConfig
 from nram.training.group import GroupState
 
+LEAD = 3.0
+MARGIN = 0.05  # of the error
+
 
 def next_group(config: TrainConfig, states: Sequence[GroupState]) -> int | None:
     """The group that has the next round; None if all are done or one has a perfect member.
@@ -25,6 +28,15 @@ def next_group(config: TrainConfig, states: Sequence[GroupState]) -> int | None:
     rounds = sum(state.rounds for state in states)
     joined = [index for index in active if not config.groups or config.groups[index].joins <= rounds]
     return min(joined or active[:1], key=lambda index: states[index].turn)
+
+
+def share_of(states: Sequence[GroupState], index: int) -> float:
+    """How many turns a group has for each turn of another: more if it is clearly the best so far.
+
+    The others keep theirs. What is best at first may be a dead end.
+    """
+    others = [state.least_error for i, state in enumerate(states) if i != index and state.rounds]
+    return LEAD if others and states[index].least_error < min(others) - MARGIN else 1.0
 
 
 def join(states: Sequence[GroupState], index: int) -> None:

@@ -26,7 +26,7 @@ from nram.training.history import History
 from nram.training.member import StepReport
 from nram.training.population import Population, abstract_population, member_at
 from nram.training.run_folder import RunFolder, described_config
-from nram.training.schedule import join, next_group
+from nram.training.schedule import join, next_group, share_of
 from nram.training.selection import compile_validation, ranking
 from nram.training.settings import config_to_dict
 
@@ -130,7 +130,7 @@ class _Trainer:
                 self._begin(state.current)
             stage = group.state.stage
             self._stop_if_asked()
-            group.round()
+            group.round(share_of(state.groups, state.current))
             state.current = -1
             self._keep()
             if group.state.stage != stage or group.state.done:
