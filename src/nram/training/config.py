@@ -100,7 +100,7 @@ class StageConfig:
     straight_through: bool = False  # discrete wires in the forward pass, soft ones in the backward pass
     keep: Members | None = None  # members of the stage before that are cloned; None: a quarter of the population
     stop_at: Steps = 0  # end the stage once so many members are perfect on the validation set; 0: never
-    halt_within: Steps = 0  # so many steps the last stage waits for perfect members that halt within T(n)
+    halt_within: Steps = 0  # once it could end, it waits so many steps for members that also halt within T(n)
     cull: CullConfig = CullConfig()  # selection within the stage
 
     @property

@@ -43,6 +43,7 @@ class GroupState:
     restarts: Steps = 0  # islands that restarted, for reports
     turn: Annotated[float, Span(0, 1e18)] = 0.0  # grows with its work; the group with the least is next
     least_error: Share = 1.0  # of all checks so far
+    enough_at: Steps | None = None  # the step at which the stage could have ended
     solved_hard: Share | None = None  # share of members solved at the last check
     best_hard: Share | None = None
     best_halted: Share | None = None
@@ -102,7 +103,8 @@ class Group:
         if self.state.done:
             return 0
         if self.nearly_done:
-            return max(0, self.stage.halt_within - self.state.step) * work_of_step(self.config, self.stage)
+            left = (self.state.enough_at or self.state.step) + self.stage.halt_within - self.state.step
+            return max(0, left) * work_of_step(self.config, self.stage)
         left = [stage.steps for stage in self.config.stages]
         reached = self.state.stage
         if reached:
@@ -210,22 +212,31 @@ class Group:
         state.best_halted = None if stage.straight_through else float(score.halted[order[0]])
         solved = [int(member) for member in order if score.exact[member] == 1.0]
         self.hooks.solved([member_at(self.members(), member) for member in solved[:EXAMINED]])
-        if not self.is_last_stage:
-            return 0 < stage.stop_at <= len(solved)
-        if state.step >= stage.halt_within:
-            state.perfect = len(solved := self.perfect(solved))
-            return 0 < stage.stop_at <= len(solved)
-        # A program that idles is right, but one that halts is better. A few perfect members are kept meanwhile.
+        if self.is_last_stage:
+            solved, halting = self._examined(solved, score)
+        else:
+            halting = [member for member in solved if score.halted[member] == 1.0]
+        if not 0 < stage.stop_at <= len(solved):
+            return False
+        if state.enough_at is None:
+            state.enough_at = state.step
+        # A program that idles is right, but one that halts is better.
+        return len(halting) >= stage.stop_at or state.step >= state.enough_at + stage.halt_within
+
+    def _examined(self, solved: list[int], score: Score) -> tuple[list[int], list[int]]:
+        """The perfect ones of these members, and those that also halt within T(n).
+
+        A few perfect members stay as they are until the stage ends. After that, only members that halt are examined.
+        """
         frozen = self.frozen()
-        spare = EXAMINED - int(np.sum(frozen))
-        perfect = self.perfect([m for m in solved if not frozen[m] and (spare or score.halted[m] == 1.0)])
+        kept = [member for member in solved if frozen[member]]
+        spare = EXAMINED - len(kept) if self.stage.halt_within else EXAMINED
+        perfect = self.perfect([m for m in solved if not frozen[m] and (spare > 0 or score.halted[m] == 1.0)])
         halting = [member for member in perfect if self.examinations[member].halts]
-        if 0 < stage.stop_at <= len(halting):
-            state.perfect = len(halting)
-            return True
-        self._freeze(perfect[:spare])
-        state.perfect = int(np.sum(self.frozen()))
-        return False
+        self.state.perfect = len(kept) + len(perfect)
+        if self.stage.halt_within:
+            self._freeze(perfect[:spare])
+        return kept + perfect, halting
 
     def frozen(self) -> np.ndarray:
         """Which members are perfect and no longer train."""
@@ -255,7 +266,7 @@ class Group:
         else:
             state.done = True
             return
-        state.solved_hard = state.best_hard = state.best_halted = None
+        state.solved_hard = state.best_hard = state.best_halted = state.enough_at = None
         self.examinations = {}
 
     def perfect(self, members: list[int]) -> list[int]:

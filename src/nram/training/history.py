@@ -153,8 +153,8 @@ class History:
             many = f"{counted(stage.stop_at, 'member')} {'solves' if stage.stop_at == 1 else 'solve'}"
             all_ = f"all {self.configs[index].validation} validation examples"
             return f"{name}stage {point.stage + 1} when {many} {all_}, now {now}"
-        if point.perfect and point.step < stage.halt_within:
-            return f"{name}waits until step {stage.halt_within} for a perfect member that also halts"
+        if point.perfect and stage.halt_within:
+            return f"{name}waits up to {stage.halt_within} steps for a perfect member that also halts"
         if not stage.stop_at:
             return f"{name}the end at step {stage.steps}"
         passes = f"{counted(stage.stop_at, 'member')} {'passes' if stage.stop_at == 1 else 'pass'}"

@@ -100,22 +100,23 @@ def init_member(config: TrainConfig, hyper: Hyper, key: Array) -> Member:
     return Member(controller, moments, jnp.int32(0), first_level(level), jnp.int32(0), island)
 
 
-def entropy_weight(hyper: Hyper, step: Array, straight_through: bool = False, at_once: bool = False) -> Array:
+def entropy_weight(hyper: Hyper, step: Array, straight_through: bool = False) -> Array:
     """The weight of the mean wire entropy in the cost: a bonus (negative) that decays exponentially, later a penalty.
 
     In a straight-through stage the bonus stays: an undecided wire costs nothing where the most probable value is taken,
-    and it keeps the others in reach. A stage that waits for members that halt has the penalties at once.
+    and it keeps the others in reach.
     """
     if straight_through:
         return -hyper.entropy_bonus
     bonus = hyper.entropy_bonus * 0.5 ** (step / hyper.entropy_half_life)
-    return jnp.where(at_once | (step >= hyper.penalty_start), hyper.entropy_penalty, 0.0) - bonus
+    return jnp.where(step >= hyper.penalty_start, hyper.entropy_penalty, 0.0) - bonus
 
 
 def time_weight(hyper: Hyper, step: Array, straight_through: bool = False, at_once: bool = False) -> Array:
-    """The weight of the share of steps used: 0 at first and in straight-through stages, later a penalty.
+    """The weight of the share of steps used: 0 in straight-through stages and at first, later a penalty.
 
-    It makes a member that has done its work halt instead of idling.
+    It makes a member that has done its work halt instead of idling. With `at_once` it counts from the first step on,
+    before wires are decided: a circuit that has learned its loop seldom learns to halt later.
     """
     if straight_through:
         return jnp.zeros_like(hyper.time_penalty)
@@ -208,8 +209,8 @@ def cost_and_gradient(
 ) -> tuple[Array, Outcome, Any]:
     """What training minimises on a batch, how the batch went, and the gradient of the former
     with respect to the controller."""
-    kind = stage.straight_through, stage.halt_within > 0
-    entropy, time = (weight(hyper, step, *kind) for weight in (entropy_weight, time_weight))
+    entropy = entropy_weight(hyper, step, stage.straight_through)
+    time = time_weight(hyper, step, stage.straight_through, at_once=stage.halt_within > 0)
     weights = jnp.stack([jnp.float32(1), entropy, time])
 
     def total(outcomes: Outcome) -> Array:
