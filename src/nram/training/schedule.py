@@ -14,7 +14,7 @@ MARGIN = 0.05  # of the error
 def next_group(config: TrainConfig, states: Sequence[GroupState]) -> int | None:
     """The group that has the next round; None if all are done or one has a perfect member.
 
-    A group beyond its first stage goes before the others, because it has nearly solved the task. The others take turns,
+    A group at the end of its first stage or beyond goes before the others, because it has nearly solved the task. The others take turns,
     so that all do the same work. A group joins when the others have worked for a while: easy tasks never need it.
     """
     if any(state.done and state.perfect for state in states):
@@ -22,7 +22,7 @@ def next_group(config: TrainConfig, states: Sequence[GroupState]) -> int | None:
     active = [index for index, state in enumerate(states) if not state.done]
     if not active:
         return None
-    later = [index for index in active if states[index].stage > 0]
+    later = [index for index in active if states[index].stage > 0 or states[index].enough_at is not None]
     if later:
         return max(later, key=lambda index: (states[index].stage, -index))
     rounds = sum(state.rounds for state in states)
