@@ -14,8 +14,9 @@ MARGIN = 0.05  # of the error
 def next_group(config: TrainConfig, states: Sequence[GroupState]) -> int | None:
     """The group that has the next round; None if all are done or one has a perfect member.
 
-    A group at the end of its first stage or beyond goes before the others, because it has nearly solved the task. The others take turns,
-    so that all do the same work. A group joins when the others have worked for a while: easy tasks never need it.
+    A group at the end of its first stage or beyond goes before the others, because it has nearly solved the task. The
+    others take turns, so that all do the same work. A group joins when the others have worked for a while: easy tasks
+    never need it.
     """
     if any(state.done and state.perfect for state in states):
         return None
