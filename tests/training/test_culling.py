@@ -177,6 +177,37 @@ def test_the_best_island_waits_longer_before_it_starts_anew(population):
     assert not np.any(np.isin(weights(now)[:4], weights(population)))
 
 
+def test_an_island_with_a_small_soft_error_waits_longer_too(population):
+    """The first island is the best. The second one is as good as a soft machine, and wrong as a program."""
+    errors = np.array([0.05, 0.9, 0.9, 0.9, 0.05, 0.9, 0.9, 0.9], np.float32)
+    own = np.array([0.2, 1, 1, 1, 0.9, 1, 1, 1])
+    for soft, restarts in ((errors, False), (np.where(errors < 0.1, 0.11, errors), True)):
+        now = population
+        for step in (100, 200, 300):
+            now = culled(now, step=step, soft=soft, own=own)
+        assert np.all(weights(now)[4] == weights(population)[4]) != restarts
+        assert np.all(weights(now)[0] == weights(population)[0])
+
+
+def test_members_that_do_not_train_are_perfect_and_stay(population):
+    rates = np.array(population.hyper.learning_rate)
+    rates[[2, 5]] = 0  # the worst of both islands
+    given = population._replace(hyper=population.hyper._replace(learning_rate=rates))
+    after = culled(given, with_culling(redraw=0))
+    np.testing.assert_array_equal(weights(after), weights(population)[[0, 1, 2, 2, 4, 5, 5, 7]])
+    assert np.all(after.hyper.learning_rate[[3, 6]] > 0)  # their clones train
+
+
+def test_halting_counts_last_and_only_where_a_stage_waits_for_it(population):
+    right = np.zeros(8, np.float32)
+    halted = np.array([0, 1, 0.5, 0.2, 0.9, 0, 1, 1])
+    fit = Fit(right[:, None], np.arange(8.0), right[:, None], np.ones(8))
+    for halt_within, parents in ((0, [0, 1, 2, 0, 4, 5, 6, 4]), (50, [1, 1, 2, 3, 4, 6, 6, 7])):
+        config = replace(CONFIG, stages=(replace(STAGE, halt_within=halt_within, cull=replace(CULL, redraw=0.0)),))
+        after = cull(config, 0, 100, population, fit, Score(right, np.zeros(8), halted))
+        np.testing.assert_array_equal(weights(after), weights(population)[parents])
+
+
 def test_every_island_has_the_patience_of_its_turn(population):
     """Four islands of two take two patiences in turn. The last one is the best, and waits."""
     config = with_culling(share=0.5, islands=4, patience=Range((1.0, 3.0)))

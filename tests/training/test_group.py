@@ -1,0 +1,107 @@
+"""One group of a run: when a stage ends, and what happens to members that are perfect."""
+
+from dataclasses import replace
+
+import jax
+import numpy as np
+import pytest
+
+from nram.training import group as group_module
+from nram.training.config import MachineConfig, StageConfig, TrainConfig
+from nram.training.discrete import Score
+from nram.training.evaluation import Examination
+from nram.training.group import Group, Hooks
+from nram.training.member import time_weight
+
+MACHINE = MachineConfig(registers=2, hidden=4, modules=("READ", "INC", "WRITE"))
+LAST = StageConfig(3, 100, 8, stop_at=1, halt_within=50)
+CONFIG = TrainConfig("access", batch=4, check_every=10, validation=8, machine=MACHINE, stages=(LAST,))
+PASSED = Examination(soft=True, hard=True, far=True)
+
+
+def quiet_group(config: TrainConfig = CONFIG) -> Group:
+    def nothing(*arguments) -> None:
+        pass
+
+    return Group(config, jax.devices(), Hooks(*[nothing] * len(Hooks._fields)), again=False)
+
+
+@pytest.fixture
+def examined(monkeypatch):
+    """Every member passes its examination; those in the set also halt. Returns the set and the calls."""
+    halting, calls = set(), []
+
+    def examine(config, controller, *arguments):
+        index = next(i for i, one in enumerate(FIRST) if np.array_equal(one, controller.output.weight))
+        calls.append(index)
+        return PASSED._replace(halts=index in halting)
+
+    monkeypatch.setattr(group_module, "examine", examine)
+    return halting, calls
+
+
+FIRST = np.asarray(quiet_group().members().members.controller.output.weight)
+
+
+def score(exact, halted) -> Score:
+    exact, halted = np.isin(np.arange(8), exact).astype(float), np.isin(np.arange(8), halted).astype(float)
+    return Score(1 - exact, exact, halted)
+
+
+def test_the_last_stage_waits_for_a_perfect_member_that_halts_and_keeps_a_few_meanwhile(examined):
+    halting, calls = examined
+    group = quiet_group()
+    group.state.step = 20
+    assert not group._enough_solved(score([0, 1, 2, 3, 4, 5], []))
+    assert (group.state.enough_at, group.state.perfect) == (20, 4)
+    assert np.flatnonzero(group.frozen()).tolist() == [0, 1, 2, 3] == sorted(calls)
+    group.state.step, group.examinations = 30, {}
+    assert not group._enough_solved(score([0, 1, 2, 3, 4, 5], []))  # no other is examined unless it halts
+    assert len(calls) == 4
+    halting.add(5)
+    assert group._enough_solved(score([0, 1, 2, 3, 4, 5], [5]))
+    assert calls[4:] == [5]
+
+
+def test_the_last_stage_ends_without_a_member_that_halts_when_it_has_waited_long_enough(examined):
+    group = quiet_group()
+    for step, ends in ((20, False), (60, False), (70, True)):
+        group.state.step, group.examinations = step, {}
+        assert group._enough_solved(score([0, 1], [])) == ends
+    assert np.flatnonzero(group.frozen()).tolist() == [0, 1]
+
+
+def test_a_first_stage_waits_too_and_wants_enough_members_that_halt(examined):
+    first = replace(LAST, stop_at=2)
+    group = quiet_group(replace(CONFIG, stages=(first, LAST)))
+    group.state.step = 20
+    assert not group._enough_solved(score([0], [0]))
+    assert group.state.enough_at is None
+    assert not group._enough_solved(score([0, 1, 2], [1]))
+    assert group._enough_solved(score([0, 1, 2], [1, 2]))
+    group.state.step = 70
+    assert group._enough_solved(score([0, 1, 2], []))
+    assert not np.any(group.frozen())
+
+
+def test_a_stage_that_does_not_wait_ends_at_once(examined):
+    group = quiet_group(replace(CONFIG, stages=(replace(LAST, halt_within=0),)))
+    assert group._enough_solved(score([3], []))
+    assert not np.any(group.frozen())
+
+
+def test_a_member_that_is_kept_does_not_train_and_is_examined_first():
+    group = quiet_group(replace(CONFIG, stages=(replace(LAST, halt_within=0, stop_at=0),)))
+    group.members()
+    group._freeze([2, 6])
+    group.round()
+    after = np.asarray(group.members().members.controller.output.weight)
+    same = [np.array_equal(one, two) for one, two in zip(after, FIRST, strict=True)]
+    assert np.flatnonzero(same).tolist() == [2, 6]
+
+
+def test_the_time_penalty_counts_from_the_start_where_a_stage_waits_for_members_that_halt():
+    hyper = quiet_group().members().hyper
+    weights = [time_weight(hyper, np.int32(step), at_once=at_once) for step, at_once in ((0, False), (0, True))]
+    np.testing.assert_array_equal(weights[0], 0)
+    np.testing.assert_array_equal(weights[1], hyper.time_penalty)
