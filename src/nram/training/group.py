@@ -18,7 +18,7 @@ import numpy as np
 from nram.records import Span
 from nram.runtime import Device
 from nram.training.config import EXAMINED, Share, StageConfig, Steps, TrainConfig
-from nram.training.culling import Fit, compile_fit, cull
+from nram.training.culling import PROGRESS, Fit, compile_fit, cull
 from nram.training.evaluation import FAR, Examination, Score, examine, goes_far
 from nram.training.kernels import kernel_of
 from nram.training.member import StepReport
@@ -43,6 +43,7 @@ class GroupState:
     restarts: Steps = 0  # islands that restarted, for reports
     turn: Annotated[float, Span(0, 1e18)] = 0.0  # grows with its work; the group with the least is next
     least_error: Share = 1.0  # of all checks so far
+    improved_at: Steps = 0  # the round in which it last fell
     enough_at: Steps | None = None  # the step at which the stage could have ended
     solved_hard: Share | None = None  # share of members solved at the last check
     best_hard: Share | None = None
@@ -190,7 +191,8 @@ class Group:
         found = None
         if compiled.fit:
             found = compiled.fit(population, state.stage, state.step, compiled.pools.unseen(state.step))
-            self.state.least_error = min(self.state.least_error, found.least_error)
+            if found.least_error < state.least_error - PROGRESS:  # so that small gains add up
+                state.least_error, state.improved_at = found.least_error, state.rounds
         self.hooks.stop_if_asked()
         # A straight-through stage is scored under its own step limits; those of the task are for later stages.
         score = found.score if self.stage.straight_through and found else compiled.validate(population)

@@ -8,7 +8,8 @@ from nram.training.config import TrainConfig
 from nram.training.group import GroupState
 
 LEAD = 3.0
-MARGIN = 0.05  # of the error
+MARGIN = 0.05  # of the error: groups this close to the best are among the best
+RECENT = 16  # rounds
 
 
 def next_group(config: TrainConfig, states: Sequence[GroupState]) -> int | None:
@@ -32,12 +33,14 @@ def next_group(config: TrainConfig, states: Sequence[GroupState]) -> int | None:
 
 
 def share_of(states: Sequence[GroupState], index: int) -> float:
-    """How many turns a group has for each turn of another: more if it is clearly the best so far.
+    """How many turns a group has for each turn of another: more if it is among the best and gets better.
 
-    The others keep theirs. What is best at first may be a dead end.
+    The others keep theirs, because what is best at first may be a dead end.
     """
-    others = [state.least_error for i, state in enumerate(states) if i != index and state.rounds]
-    return LEAD if others and states[index].least_error < min(others) - MARGIN else 1.0
+    state = states[index]
+    least = min(one.least_error for one in states)
+    improves = state.rounds - state.improved_at <= RECENT
+    return LEAD if improves and state.least_error <= least + MARGIN else 1.0
 
 
 def join(states: Sequence[GroupState], index: int) -> None:
