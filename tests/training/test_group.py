@@ -1,8 +1,10 @@
 """One group of a run: when a stage ends, and what happens to members that are perfect."""
 
 from dataclasses import replace
+from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -40,7 +42,13 @@ def examined(monkeypatch):
     return halting, calls
 
 
-FIRST = np.asarray(quiet_group().members().members.controller.output.weight)
+def weights(group: Group) -> np.ndarray:
+    """Of the last layers."""
+    controller: Any = group.members().members.controller
+    return np.asarray(controller.output.weight)
+
+
+FIRST = weights(quiet_group())
 
 
 def score(exact, halted) -> Score:
@@ -95,13 +103,12 @@ def test_a_member_that_is_kept_does_not_train_and_is_examined_first():
     group.members()
     group._freeze([2, 6])
     group.round()
-    after = np.asarray(group.members().members.controller.output.weight)
-    same = [np.array_equal(one, two) for one, two in zip(after, FIRST, strict=True)]
+    same = [np.array_equal(one, two) for one, two in zip(weights(group), FIRST, strict=True)]
     assert np.flatnonzero(same).tolist() == [2, 6]
 
 
 def test_the_time_penalty_counts_from_the_start_where_a_stage_waits_for_members_that_halt():
     hyper = quiet_group().members().hyper
-    weights = [time_weight(hyper, np.int32(step), at_once=at_once) for step, at_once in ((0, False), (0, True))]
+    weights = [time_weight(hyper, jnp.int32(step), at_once=at_once) for step, at_once in ((0, False), (0, True))]
     np.testing.assert_array_equal(weights[0], 0)
     np.testing.assert_array_equal(weights[1], hyper.time_penalty)

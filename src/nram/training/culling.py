@@ -36,6 +36,7 @@ from nram.training.population import Population, init_population
 from nram.training.selection import validation_of
 
 PROGRESS = 0.01  # smaller gains do not count as progress
+IDLE = 0.05  # the error of a right answer without halting, where a straight-through stage waits for members that halt
 PROMISING = 0.1  # a soft error below this may become a program, which takes a while
 LONGER = 8  # times the patience of others for the best island and for promising ones: even they may be dead ends
 EXAMPLES = 64  # fresh examples at least, the same for all members
@@ -98,7 +99,10 @@ def compile_fit(config: TrainConfig, stage: StageConfig, devices: list[Device], 
         columns = jax.tree.map(lambda column: np.asarray(column)[:, None], population.hyper)
         limits = member_limit(config, columns, complexity) + slack
         discrete = run(controllers, instances, limits)
-        return Fit(np.asarray(errors), np.asarray(loss), discrete.error, np.mean(discrete.exact, axis=1))
+        wrong = discrete.error
+        if stage.straight_through and stage.halt_within:
+            wrong = np.where(discrete.exact & ~discrete.halted, IDLE, wrong)
+        return Fit(np.asarray(errors), np.asarray(loss), wrong, np.mean(discrete.exact, axis=1))
 
     return fit
 

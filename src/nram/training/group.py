@@ -196,6 +196,8 @@ class Group:
         self.hooks.stop_if_asked()
         # A straight-through stage is scored under its own step limits; those of the task are for later stages.
         score = found.score if self.stage.straight_through and found else compiled.validate(population)
+        if self.stage.straight_through and self.stage.halt_within:
+            score = score._replace(halted=compiled.validate(population).halted)
         self.hooks.stop_if_asked()
         return found, score
 

@@ -113,12 +113,12 @@ def entropy_weight(hyper: Hyper, step: Array, straight_through: bool = False) ->
 
 
 def time_weight(hyper: Hyper, step: Array, straight_through: bool = False, at_once: bool = False) -> Array:
-    """The weight of the share of steps used: 0 in straight-through stages and at first, later a penalty.
+    """The weight of the share of steps used: 0 at first and in straight-through stages, later a penalty.
 
     It makes a member that has done its work halt instead of idling. With `at_once` it counts from the first step on,
     before wires are decided: a circuit that has learned its loop seldom learns to halt later.
     """
-    if straight_through:
+    if straight_through and not at_once:
         return jnp.zeros_like(hyper.time_penalty)
     return jnp.where(at_once | (step >= hyper.penalty_start), hyper.time_penalty, 0.0)
 
