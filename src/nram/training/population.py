@@ -30,6 +30,7 @@ class Population(NamedTuple):
     hyper: Hyper
 
 
+KEEP_FIRST = 2 / 3  # of the islands that restart, as many keep the first T(n)
 RANGES = tuple(field.name for field in fields(HyperConfig))  # the hyperparameters that members draw for themselves
 
 
@@ -46,10 +47,10 @@ def draw_hyper(config: TrainConfig, count: int, again: tuple[int, ...] = ()) -> 
 def _drawn_limit(config: TrainConfig, rng: random.Random) -> StepLimit:
     """A T(n) between the first one of training and the task's own: some tasks need several steps per item.
 
-    Half of the islands keep the first one, because a loop of one step per item is the easiest to learn.
+    Most islands keep the first one, because a loop of one step per item is the easiest to learn.
     """
     first, own = config.first_limit, known_task(config.task).step_limit
-    if not config.draw_steps or rng.random() < 0.5:
+    if not config.draw_steps or rng.random() < KEEP_FIRST:
         return first
     pairs = (first.per_item, own.per_item), (first.constant, own.constant)
     return StepLimit(*(rng.randint(least, max(least, most)) for least, most in pairs))
