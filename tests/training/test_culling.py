@@ -189,13 +189,16 @@ def test_an_island_with_a_small_soft_error_waits_longer_too(population):
         assert np.all(weights(now)[0] == weights(population)[0])
 
 
-def test_members_that_do_not_train_are_perfect_and_stay(population):
+@pytest.mark.parametrize("lexicase", [False, True])
+def test_frozen_members_stay_and_their_clones_train(population, lexicase):
     rates = np.array(population.hyper.learning_rate)
-    rates[[2, 5]] = 0  # the worst of both islands
+    rates[[2, 5]] *= -1  # the worst of both islands
     given = population._replace(hyper=population.hyper._replace(learning_rate=rates))
-    after = culled(given, with_culling(redraw=0))
-    np.testing.assert_array_equal(weights(after), weights(population)[[0, 1, 2, 2, 4, 5, 5, 7]])
-    assert np.all(after.hyper.learning_rate[[3, 6]] > 0)  # their clones train
+    after = culled(given, with_culling(redraw=0.0, lexicase=lexicase))
+    np.testing.assert_array_equal(weights(after)[[2, 5]], weights(population)[[2, 5]])
+    np.testing.assert_array_equal(after.hyper.learning_rate < 0, np.isin(np.arange(8), [2, 5]))
+    if not lexicase:  # they rank first
+        np.testing.assert_array_equal(weights(after), weights(population)[[0, 1, 2, 2, 4, 5, 5, 7]])
 
 
 def test_halting_counts_last_and_only_where_a_stage_waits_for_it(population):

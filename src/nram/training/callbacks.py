@@ -40,6 +40,7 @@ class Report:
     peak_memory: int | None  # bytes of main memory that the process has used at most
     notice: str | None  # what the run said to the user at this report
     group: int = 0
+    waits: bool = False  # the stage could end, and waits for members that also halt within T(n)
     group_name: str | None = None  # None: the run has no groups
     attempt: int = 0  # how often the group went back to its first stage, because none passed the examination
     restarts: int = 0  # islands of the group that restarted so far

@@ -32,6 +32,8 @@ def clone(
     stage = config.stages[stage_index]
     cloned = parents != np.arange(stage.population)
     hyper = jax.tree.map(lambda column: np.asarray(column)[parents], population.hyper)
+    rates = hyper.learning_rate
+    hyper = hyper._replace(learning_rate=np.where(cloned, np.abs(rates), rates))  # clones of frozen members train
     hyper = jittered(config.hyper, hyper, cloned, config.jitter, f"culling {config.seed} {stage_index} {step}")
     # As many as the stage ever clones at once, so that this compiles once: places beyond the population are dropped.
     places = np.full(stage.clones, stage.population)

@@ -199,8 +199,6 @@ class TrainConfig:
         own = known_task(self.task).step_limit
         per_item = own.per_item if self.steps_per_item is None else self.steps_per_item
         constant = own.constant if self.steps_constant is None else self.steps_constant
-        if self.draw_steps:
-            per_item = min(per_item, own.per_item)
         return StepLimit(per_item, constant)
 
     def step_limit(self, n: Any, per_item: Any = None, constant: Any = None) -> Any:

@@ -31,7 +31,7 @@ from nram.training.evaluation import draw_trial
 from nram.training.footprint import members_at_once
 from nram.training.kernels import kernel_of
 from nram.training.mapping import mapped
-from nram.training.member import Island, batch_outcomes, draw_examples, member_limit
+from nram.training.member import Island, batch_outcomes, draw_examples, is_frozen, member_limit
 from nram.training.population import Population, init_population
 from nram.training.selection import validation_of
 
@@ -63,7 +63,7 @@ class Fit(NamedTuple):
 
     @property
     def score(self) -> Score:
-        """The discretised machine's score; whether a member halts by itself does not count in it."""
+        """The discretised machine's score under the step limits of training, without halting."""
         return Score(np.mean(self.discrete_errors, axis=1), self.exact, np.zeros_like(self.exact))
 
 
@@ -123,11 +123,12 @@ def cull(
             stuck.append(members)
     rng = np.random.default_rng([config.seed, stage_index, step])
     parents = np.arange(stage.population)
-    kept = np.asarray(population.hyper.learning_rate) == 0  # perfect members, which nothing replaces
+    kept = is_frozen(population.hyper)  # nothing replaces them
     order = np.lexsort((np.where(np.isfinite(fit.loss), fit.loss, np.inf), errors, ~kept))
     for members in islands:
         if not any(members is island for island in stuck):
             _choose_parents(stage, order[np.isin(order, members)], fit, rng, parents)
+    parents = np.where(kept, np.arange(stage.population), parents)
     culled = clone(config, stage_index, step, population, parents, rng)
     culled = culled._replace(members=culled.members._replace(island=records))
     for members in stuck:

@@ -194,8 +194,9 @@ def progress_notice(run: RunFolder, history: History, seconds_left: float) -> st
         f"{point.best_error:.3f}. {still if len(trend.errors) > 1 else 'Whether it gets better is not known yet.'}",
     ]
     trends = {config.group_names[one]: history.trend(one) for one in sorted(history.last) if config.groups}
-    if len(trends) > 1:
-        lines.append(f"  Groups: {', '.join(f'{name} {words}' for name, words in trends.items() if words)}.")
+    told = [f"{name} {words}" for name, words in trends.items() if words]
+    if len(trends) > 1 and told:
+        lines.append(f"  Groups: {', '.join(told)}.")
     lines += [f"  Next: {words}." for words in history.next()]
     lines.append(f"  Time: at most about {rough_duration(seconds_left)} more at the present rate, with all steps.")
     if group.stages[-1].stop_at:

@@ -175,6 +175,11 @@ class Examination(NamedTuple):
 FAR = 50  # the paper tests generalisation up to here
 
 
+def far_of(config: TrainConfig) -> int:
+    """The complexity at which generalisation is examined."""
+    return max(FAR, config.trained_up_to, known_task(config.task).min_complexity)
+
+
 def goes_far(config: TrainConfig) -> bool:
     """Whether the task has instances of complexity FAR. Examples from a file are all there is."""
     return known_task(config.task).examples is None
@@ -205,6 +210,6 @@ def examine(
         return None
 
     hard = failure("hard", trained)
-    far = hard or (failure("hard", FAR) if goes_far(config) else None)
+    far = hard or (failure("hard", far_of(config)) if goes_far(config) else None)
     soft = far or failure("soft", trained)
     return Examination(soft is None, hard is None, far is None, halts, soft)

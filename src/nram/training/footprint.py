@@ -70,7 +70,7 @@ def check_fits(config: TrainConfig, devices: list[Device]) -> None:
     if free is None:
         return
     problems = [
-        problem.replace("stages.", f"groups.{number}.stages.") if config.groups else problem
+        f"group {number}, " + problem.replace("stages.", f"groups.{number}.stages.") if config.groups else problem
         for number, group in enumerate(config.group_configs)
         for problem in _unfit(group, devices, free)
     ]

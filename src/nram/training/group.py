@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Annotated, Any, NamedTuple
 
@@ -19,9 +19,9 @@ from nram.records import Span
 from nram.runtime import Device
 from nram.training.config import EXAMINED, Share, StageConfig, Steps, TrainConfig
 from nram.training.culling import PROGRESS, Fit, compile_fit, cull
-from nram.training.evaluation import FAR, Examination, Score, examine, goes_far
+from nram.training.evaluation import Examination, Score, examine, far_of, goes_far
 from nram.training.kernels import kernel_of
-from nram.training.member import StepReport
+from nram.training.member import StepReport, is_frozen
 from nram.training.pools import Pools
 from nram.training.population import Population, compile_training, init_population, member_at, stage_keys
 from nram.training.selection import clone_best, compile_validation, ranking
@@ -119,12 +119,19 @@ class Group:
         """The population, drawn if there is none yet."""
         if self.population is None:
             self.state.begun = True
-            again = (0, 0, self.state.attempt) if self.state.attempt else ()
-            fresh = init_population(self.config, self.config.stages[0].population, again)
-            # Arrays of NumPy are split over devices without a compiled function for each shape.
-            population: Population = jax.tree.map(np.asarray, fresh)
-            self.population = population
+            self.population = self._new_members()
         return self.population
+
+    def _new_members(self) -> Population:
+        """The members of an attempt. Those of a later attempt are drawn as those of islands that restart."""
+        stage, attempt = self.config.stages[0], self.state.attempt
+        if not attempt:
+            parts = [init_population(self.config, stage.population)]
+        else:
+            size = stage.population // stage.cull.islands
+            parts = [init_population(self.config, size, (0, 0, attempt, i)) for i in range(stage.cull.islands)]
+        # Arrays of NumPy are split over devices without a compiled function for each shape.
+        return jax.tree.map(lambda *leaves: np.concatenate([np.asarray(leaf) for leaf in leaves]), *parts)
 
     def round(self, share: float = 1.0) -> None:
         """Train to the next check, and do what follows from it. The caller keeps the state that it ends in.
@@ -221,6 +228,7 @@ class Group:
         else:
             halting = [member for member in solved if score.halted[member] == 1.0]
         if not 0 < stage.stop_at <= len(solved):
+            state.enough_at = None
             return False
         if state.enough_at is None:
             state.enough_at = state.step
@@ -236,7 +244,8 @@ class Group:
         kept = [member for member in solved if frozen[member]]
         spare = EXAMINED - len(kept) if self.stage.halt_within else EXAMINED
         perfect = self.perfect([m for m in solved if not frozen[m] and (spare > 0 or score.halted[m] == 1.0)])
-        halting = [member for member in perfect if self.examinations[member].halts]
+        halting = [member for member in kept if score.halted[member] == 1.0]
+        halting += [member for member in perfect if self.examinations[member].halts]
         self.state.perfect = len(kept) + len(perfect)
         if self.stage.halt_within:
             self._freeze(perfect[:spare])
@@ -244,13 +253,13 @@ class Group:
 
     def frozen(self) -> np.ndarray:
         """Which members are perfect and no longer train."""
-        return np.asarray(self.members().hyper.learning_rate) == 0
+        return is_frozen(self.members().hyper)
 
     def _freeze(self, members: list[int]) -> None:
         """Let these members stay as they are. Their clones train."""
         population = self.members()
         rates = np.array(population.hyper.learning_rate)  # a copy
-        rates[members] = 0
+        rates[members] = -np.abs(rates[members])
         self.population = population._replace(hyper=population.hyper._replace(learning_rate=rates))
 
     def _end_stage(self, score: Score) -> None:
@@ -264,6 +273,7 @@ class Group:
             self.hooks.note(f"the best {min(self.stage.kept, former.population)} of {former.population} members go on")
         elif self.again and state.stage and not state.perfect and state.first_steps < self.config.stages[0].steps:
             state.stage, state.step, state.attempt = 0, state.first_steps, state.attempt + 1
+            state.least_error, state.improved_at = 1.0, state.rounds
             self.population = None
             self.members()
             self.hooks.note("no member passed the examination: new members start")
@@ -275,12 +285,11 @@ class Group:
 
     def perfect(self, members: list[int]) -> list[int]:
         """Of the first few members those that are perfect under every limit, at the trained size and far beyond."""
-        frozen = self.frozen()
-        first = sorted(members, key=lambda member: not frozen[member])[:EXAMINED]  # stable
+        first = members[:EXAMINED]
         fresh = [member for member in first if member not in self.examinations]
         if fresh:
             what = "member" if len(fresh) == 1 else f"{len(fresh)} members"
-            beyond = f", also at n = {FAR}" if goes_far(self.config) else ""
+            beyond = f", also at n = {far_of(self.config)}" if goes_far(self.config) else ""
             self.hooks.activity(f"examining the best {what}{beyond}")
         for member in fresh:
             controller = member_at(self.members().members.controller, member)
@@ -289,9 +298,11 @@ class Group:
             )
         return [member for member in first if self.examinations[member].passed]
 
-    def failures(self) -> list[dict[str, Any]]:
-        """How many of the examined members failed in which part, under which limit."""
-        found = Counter((one.failed, one.limit) for one in self.examinations.values() if not one.passed)
+    def failures(self, members: Iterable[int] | None = None) -> list[dict[str, Any]]:
+        """How many of these members, or of all that were examined, failed in which part, under which limit."""
+        chosen = self.examinations if members is None else members
+        ended = [self.examinations[member] for member in chosen]
+        found = Counter((one.failed, one.limit) for one in ended if not one.passed)
         return [{"part": part, "limit": limit, "members": count} for (part, limit), count in found.items()]
 
 

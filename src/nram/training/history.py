@@ -31,6 +31,8 @@ class GroupPoint(Point, Protocol):
     @property
     def perfect(self) -> int: ...
     @property
+    def waits(self) -> bool: ...
+    @property
     def restarts(self) -> int: ...
     @property
     def checks(self) -> int: ...
@@ -136,7 +138,7 @@ class History:
             joins, now = self.config.groups[index].joins, "now"
             if joins > self.checks:
                 now = f"at check {joins}, now {self.checks}"
-            elif best.stage:  # which goes before the others
+            elif best.stage or best.waits:  # which goes before the others
                 now = f"after the last stage of {self.config.group_names[self.best]}"
             words.append(f"{self.config.group_names[index]} joins {now}")
         return words
@@ -149,11 +151,13 @@ class History:
         if not self.is_last_stage(index):
             if not stage.stop_at:
                 return f"{name}stage {point.stage + 1} at step {stage.steps}"
+            if point.waits:
+                return f"{name}waits up to {stage.halt_within} steps for {stage.stop_at} solved members that also halt"
             now = round((point.solved_hard or 0.0) * point.population)
             many = f"{counted(stage.stop_at, 'member')} {'solves' if stage.stop_at == 1 else 'solve'}"
             all_ = f"all {self.configs[index].validation} validation examples"
             return f"{name}stage {point.stage + 1} when {many} {all_}, now {now}"
-        if point.perfect and stage.halt_within:
+        if point.waits:
             return f"{name}waits up to {stage.halt_within} steps for a perfect member that also halts"
         if not stage.stop_at:
             return f"{name}the end at step {stage.steps}"

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jax import Array
 
@@ -42,6 +43,11 @@ class Hyper(NamedTuple):
     output_scale: Array
     steps_per_item: Array  # of T(n) in training; all members of an island have the same
     steps_constant: Array
+
+
+def is_frozen(hyper: Hyper) -> np.ndarray:
+    """Which members are kept as they are: their learning rates are negative. Their clones train."""
+    return np.asarray(hyper.learning_rate) < 0
 
 
 class Island(NamedTuple):
@@ -113,10 +119,10 @@ def entropy_weight(hyper: Hyper, step: Array, straight_through: bool = False) ->
 
 
 def time_weight(hyper: Hyper, step: Array, straight_through: bool = False, at_once: bool = False) -> Array:
-    """The weight of the share of steps used: 0 at first and in straight-through stages, later a penalty.
+    """The weight of the share of steps used: 0 at first and in most straight-through stages, later a penalty.
 
-    It makes a member that has done its work halt instead of idling. With `at_once` it counts from the first step on,
-    before wires are decided: a circuit that has learned its loop seldom learns to halt later.
+    It makes a member that has done its work halt instead of idling. With `at_once` it counts from the first step on, in
+    every stage, before wires are decided: a circuit that has learned its loop seldom learns to halt later.
     """
     if straight_through and not at_once:
         return jnp.zeros_like(hyper.time_penalty)
@@ -258,7 +264,8 @@ def train_step(
         gradient = _noisy(gradient, hyper.noise, member.step, noise_key)
     adam = optax.scale_by_adam(b1=hyper.beta1, b2=hyper.beta2)
     updates, moments = adam.update(gradient, member.moments)
-    controller = jax.tree.map(lambda p, u: p - hyper.learning_rate * u, member.controller, updates)
+    rate = jnp.maximum(hyper.learning_rate, 0)  # of a frozen member it is negative
+    controller = jax.tree.map(lambda p, u: p - rate * u, member.controller, updates)
 
     finite = finite & jnp.isfinite(optax.tree.norm(controller))
 

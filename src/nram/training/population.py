@@ -65,7 +65,7 @@ def init_population(config: TrainConfig, count: int, again: tuple[int, ...] = ()
     return Population(_compiled_init(config)(hyper, jax.random.split(key, count)), hyper)
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=16)  # as many groups as a run may have
 def _compiled_init(config: TrainConfig):
     # Level 0 would give other bits.
     return jax.jit(jax.vmap(partial(init_member, config)), compiler_options=quick_options(1))

@@ -9,7 +9,7 @@ from nram.extensions import known_task
 from nram.limits import LIMIT_NAMES, wrong_cells
 from nram.machine import Controller, run_hard
 from nram.training.config import TrainConfig
-from nram.training.evaluation import FAR, Mode, Trial, evaluate
+from nram.training.evaluation import Mode, Trial, evaluate, far_of
 from nram.training.member import wiring_of
 
 
@@ -24,12 +24,12 @@ def evaluation_report(
 ) -> dict[str, Any]:
     """Error and exact match on unseen instances.
 
-    Under every limit at the trained complexity (soft and hard) and at FAR (hard); then at T(n), with complexities
-    uniform up to each point of the curve.
+    Under every limit at the trained complexity (soft and hard) and far beyond it (hard); then at T(n), with
+    complexities uniform up to each point of the curve.
     """
-    trained = config.trained_up_to
+    trained, far = config.trained_up_to, far_of(config)
     modes: tuple[Mode, ...] = ("soft", "hard")
-    parts: dict[str, tuple[Mode, int]] = {"soft": ("soft", trained), "hard": ("hard", trained), "far": ("hard", FAR)}
+    parts: dict[str, tuple[Mode, int]] = {"soft": ("soft", trained), "hard": ("hard", trained), "far": ("hard", far)}
     points = sorted({trained, *curve})
     total = len(parts) * len(LIMIT_NAMES) + len(points) * len(modes)
     done = 0
@@ -56,7 +56,7 @@ def evaluation_report(
         "instances": count,
         "test_seed": seed,
         "trained_up_to": trained,
-        "far": FAR,
+        "far": far,
         "perfect": {part: all(row["exact"] == 1.0 for row in found) for part, found in rows.items()},
         "perfection": [row for found in rows.values() for row in found],
         "curve": curve_points,

@@ -102,6 +102,7 @@ class Metrics(Tolerant):
     best_hard: float | None = None
     best_halted: float | None = None
     skipped: int = 0
+    waits: bool = False
     peak_memory: int | None = None
     perfect: int = 0
     failed: str | None = None

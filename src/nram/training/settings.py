@@ -45,9 +45,11 @@ def load_config(
     """
     known = get_task(task)
     task = lasting_name(task)
-    data: dict[str, Any] = converted(_read_file(file)) if file is not None else recipe()
-    if "task" not in data:  # it is for every task
+    if file is None:
+        data = recipe()
         _fit_sizes(data, known)
+    else:
+        data = converted(_read_file(file))
     if data.setdefault("task", task) != task:
         raise UsageError(f"the configuration is for the task {shown(data['task'])}, not {task!r}")
     problems: list[str] = []
@@ -83,10 +85,10 @@ def _tables(data: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _fit_sizes(data: dict[str, Any], task: Task) -> None:
-    """Fit the sizes of groups to the task. Sizes that `--set` names are used as they are."""
-    for stage in (stage for table in _tables(data) if table is not data for stage in _stages(table) or ()):
+    """Fit the sizes of the recipe to the task: 5 means the five smallest sizes. Those of files are used as they are."""
+    for stage in (stage for table in _tables(data) for stage in _stages(table) or ()):
         if type(size := stage.get("max_complexity")) is int:
-            stage["max_complexity"] = max(task.min_complexity, min(size, task.trained_up_to))
+            stage["max_complexity"] = min(task.min_complexity - 1 + size, task.trained_up_to)
 
 
 def _fill_in(data: dict[str, Any], task: Task) -> None:
@@ -107,9 +109,10 @@ def _fill_in(data: dict[str, Any], task: Task) -> None:
 
 
 def _drawn(choices: str, seed: str) -> Any:
-    """One of some numbers, as in 4|5|6; the text itself if it is something else."""
+    """One of some small numbers, as in 4|5|6; the text itself if it is something else."""
     words = choices.split("|")
-    return int(random.Random(seed).choice(words)) if all(map(str.isdecimal, words)) else choices
+    small = all(word.isdecimal() and len(word) < 6 for word in words)
+    return int(random.Random(seed).choice(words)) if small else choices
 
 
 def config_to_dict(config: Any) -> Any:

@@ -19,7 +19,7 @@ from nram.records import Span, Tolerant, read_record
 from nram.runtime import Device, device_name, peak_memory
 from nram.training.callbacks import Interrupted, Report, TrainingCallbacks
 from nram.training.checkpoint import load_arrays, save_arrays
-from nram.training.config import MOST_COMPLEXITY, TrainConfig
+from nram.training.config import EXAMINED, MOST_COMPLEXITY, TrainConfig
 from nram.training.diagnosis import failures_text, progress_notice
 from nram.training.group import Group, GroupState, Hooks, example_steps, work_of_step
 from nram.training.history import History
@@ -150,11 +150,15 @@ class _Trainer:
         group = self.groups[index]
         config, population, score = group.config, group.members(), group.validated()
         self._stop_if_asked()
-        order = ranking(population, score)
-        order = sorted(order, key=lambda member: not (group.frozen()[member] and score.exact[member] == 1.0))[:BEST]
-        perfect = group.perfect([member for member in order if score.exact[member] == 1.0])
+        order = [int(member) for member in ranking(population, score)]
+        frozen, solved = group.frozen(), [member for member in order if score.exact[member] == 1.0]
+        halting = [member for member in solved if score.halted[member] == 1.0][:EXAMINED]
+        kept = [member for member in solved if frozen[member]] or solved
+        examined = list(dict.fromkeys([*halting, *kept[:EXAMINED]]))
+        perfect = [*group.perfect(halting), *group.perfect(kept)]
         halting = [member for member in perfect if group.examinations[member].halts]
-        order = sorted(order, key=lambda member: (member not in perfect, member not in halting))  # stable
+        perfect = list(dict.fromkeys([*halting, *perfect]))
+        order = [*perfect, *(member for member in order if member not in perfect)][:BEST]
         for rank, member in enumerate(order):
             one = member_at(population, member)
             description = {
@@ -178,8 +182,8 @@ class _Trainer:
             "seed": self.config.seed,
             "perfect_members": len(perfect),
             "halting_members": len(halting),
-            "examined_members": len(group.examinations),
-            "failed_examinations": group.failures(),
+            "examined_members": len(examined),
+            "failed_examinations": group.failures(examined),
             "kept_members": len(order),
             "best_validation_exact_hard": float(np.max(score.exact)),
             "group": self._name(index),
@@ -212,6 +216,7 @@ class _Trainer:
         waiting = [group for group in self.groups if group.nearly_done]  # the run ends with the first
         left = sum(group.work_left for group in waiting[:1] or self.groups)
         line = Report(
+            waits=reached.enough_at is not None,
             group=index,
             group_name=self._name(index),
             attempt=reached.attempt,
@@ -309,7 +314,8 @@ class _Trainer:
 
 
 def _hyper(member: Population) -> dict[str, float]:
-    return {name: float(value) for name, value in member.hyper._asdict().items()}
+    values = {name: float(value) for name, value in member.hyper._asdict().items()}
+    return {**values, "learning_rate": abs(values["learning_rate"])}  # negative: frozen
 
 
 def best_group(states: list[GroupState]) -> int:

@@ -104,13 +104,14 @@ def training_details(config: TrainConfig, description: dict[str, Any]) -> list[E
     first = config.first_limit
     numbers = (hyper.get("steps_per_item", first.per_item), hyper.get("steps_constant", first.constant))
     limit = StepLimit(*map(int, numbers))
+    most = f", at most {known_task(config.task).step_limit}," if config.draw_steps else ""
     return [
         (
             "network",
             f"{machine.controller}, {machine.hidden} hidden units, {machine.registers} registers, "
             f"{len(machine.modules)} modules x {machine.repeats}",
         ),
-        ("trained", f"n up to {config.trained_up_to}, T(n) = {limit} and up to {slack} steps more"),
+        ("trained", f"n up to {config.trained_up_to}, T(n) = {limit}{most} and up to {slack} steps more"),
     ]
 
 
