@@ -142,12 +142,15 @@ def settings_parts() -> Iterator[str]:
     from nram.training import config
 
     yield (
-        "Change these settings with `nram train TASK --set KEY=VALUE` or `--config FILE`. The defaults hold where the "
-        "task's recipe sets nothing. `nram train TASK --set help` lists the values for a task. "
+        "Change these settings with `nram train TASK --set KEY=VALUE`, or give all of them with `--config FILE`. The "
+        "recipe has groups, and `--set` changes the setting in every group; `groups.1.KEY=VALUE` changes one group. The "
+        "defaults hold where the recipe or the file sets nothing. A stage without `max_complexity` has the task's "
+        "`trained_up_to`. `nram train TASK --set help` lists the values for a task. "
         "[training.md](../training.md) explains what they do."
     )
     groups = (
         ("The run", config.TrainConfig, ""),
+        ("A group, besides machine, hyper, batch, steps, validation and stages", config.GroupConfig, "groups.K."),
         ("The machine", config.MachineConfig, "machine."),
         ("Hyperparameters, drawn by each member", config.HyperConfig, "hyper."),
         ("The curriculum", config.CurriculumConfig, "curriculum."),
@@ -161,7 +164,8 @@ def settings_parts() -> Iterator[str]:
         rows = []
         for part, type_, meaning in fields(source):
             name, _, default = part.strip("`").partition(" = ")
-            if name in _field_names(kind) and name != "task" and "Config" not in type_:
+            shared = kind is config.GroupConfig and name in _field_names(config.TrainConfig)
+            if name in _field_names(kind) and name != "task" and "Config" not in type_ and not shared:
                 shown = f"`{_value(kind, name, default)}`" if default else "required"
                 rows.append((f"`{prefix}{name}`", shown, _allowed(kind, name), meaning.strip()))
         yield table(("setting", "default", "allowed", "meaning"), rows)

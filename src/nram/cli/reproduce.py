@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Measure the zoo's trained networks and programs on unseen instances and set the figures beside "
         "those of the paper's Table 1; draw error against maximal complexity. Writes table.md, table.json and "
-        "generalisation.svg into DIR. With --train, a task is trained from scratch by its recipe first, and the "
+        "generalisation.svg into DIR. With --train, a task is trained from scratch first, and the "
         "best member of that run is examined instead of the zoo's."
     )
     parser.epilog = (

@@ -71,7 +71,7 @@ class ReproductionJob:
         return [self.out / name for name in ("table.md", "table.json", "generalisation.svg")]
 
     def run_training(self, callbacks: TrainingCallbacks, stopping: Callable[[], bool]) -> None:
-        """Train each task of `train` by its recipe, or continue its run."""
+        """Train each task of `train`, or continue its run."""
         self._prepare_folder()
         for name in dict.fromkeys(self.train):
             config = load_config(name, seed=self.plan.seed)

@@ -57,7 +57,7 @@ class TrainingJob:
         words: list[str] | None = None,
         trust: bool = False,
     ) -> TrainingJob:
-        """A run of the task's recipe, with settings from a file and `key=value` overrides.
+        """A run of the recipe, or of a file with settings in its place, with `key=value` overrides.
 
         The folder is `runs/TASK-SEED` unless `out` is given. A run that continues keeps its own settings: they are
         compared with the recipe only if the caller gives any, and the seed only if the caller gives one. Python files
