@@ -143,7 +143,7 @@ def settings_parts() -> Iterator[str]:
 
     yield (
         "Change these settings with `nram train TASK --set KEY=VALUE`, or give all of them with `--config FILE`. The "
-        "recipe has groups, and `--set` changes the setting in every group; `groups.1.KEY=VALUE` changes one group. The "
+        "recipe has groups, and `--set` changes it in every group; `groups.1.KEY=VALUE` changes one group. The "
         "defaults hold where the recipe or the file sets nothing. A stage without `max_complexity` has the task's "
         "`trained_up_to`. `nram train TASK --set help` lists the values for a task. "
         "[training.md](../training.md) explains what they do."
