@@ -103,8 +103,8 @@ def test_a_stage_trains_at_several_memory_sizes_where_one_has_too_few_examples(t
         (task,) = training_tasks(_examples(tmp_path, rows), "complement")
         stage = StageConfig(1, 10, 4)
         config = TrainConfig(task.name, stages=(stage,))
-        assert config.turns(stage)[0] == stage
-        return [config.memory_size(turn) for turn in config.turns(stage)]
+        assert config.by_memory_size(stage)[0] == stage
+        return [config.memory_size(one) for one in config.by_memory_size(stage)]
 
     assert sizes(_complement(range(3, 9))) == [8, 7, 6, 5]  # of 7, 6, 5 and 4 examples; each size is compiled
     assert sizes(_complement(range(13, 16))) == [15, 14]  # 14 and 13 are enough

@@ -214,7 +214,7 @@ class TrainConfig:
     def memory_size(self, stage: StageConfig) -> int:
         return known_task(self.task).least_memory(stage.max_complexity) + stage.extra_memory
 
-    def turns(self, stage: StageConfig) -> tuple[StageConfig, ...]:
+    def by_memory_size(self, stage: StageConfig) -> tuple[StageConfig, ...]:
         """The stage at each of the memory sizes at which it trains in turn."""
         task = known_task(self.task)
         if task.examples is None:

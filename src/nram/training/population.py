@@ -111,7 +111,7 @@ def compile_training(config: TrainConfig, stage: StageConfig, devices: list[Devi
 
         return mapped(train, devices, turn.population, members_at_once(config, turn, devices, chosen), shared=1)
 
-    compiled = [compiled_at(turn) for turn in config.turns(stage)]
+    compiled = [compiled_at(one) for one in config.by_memory_size(stage)]
 
     def run(
         population: Population, keys: Array, first: int, steps: int, pool: TracedPool | None = None

@@ -249,18 +249,21 @@ def _apply_override(data: dict[str, Any], override: str) -> str:
         raise UsageError(f"--set takes key=value, not {shown(override)}")
     key = key.strip()
     group, _, inner = key.removeprefix("groups.").partition(".") if key.startswith("groups.") else ("", "", "")
-    name = _full_name(inner, GroupConfig) if group.isdecimal() else _full_name(key)
+    if group and not inner:
+        raise UsageError(f"{shown(key)[1:-1]} is a whole group: name one of its settings, as in groups.0.batch")
+    name = _full_name(inner, GroupConfig) if group else _full_name(key)
     try:
         value: Any = parse_json(text)
     except ValueError:
         value = text.strip()
     parts = name.split(".")
-    tables = _tables(data) if parts[0] in _OF_GROUPS or group.isdecimal() else [data]
-    if group.isdecimal():
-        if "groups" not in data or int(group) >= len(tables):
-            has = f"its groups are numbered from 0 to {len(tables) - 1}" if "groups" in data else "it has no groups"
+    tables = _tables(data) if parts[0] in _OF_GROUPS or group else [data]
+    if group:
+        tables = [table for index, table in enumerate(tables) if group in (str(index), table.get("name"))]
+        if not data.get("groups") or not tables:
+            names = [f"{index} ({one.get('name')})" for index, one in enumerate(_tables(data)) if one is not data]
+            has = f"its groups are {', '.join(names)}" if names else "it has no groups"
             raise UsageError(f"there is no setting {shown(key)}: {has}")
-        tables = [tables[int(group)]]
     if parts[0] != "stages" or len(parts) == 1:
         for table in tables:
             _set(table, parts, value)
