@@ -37,6 +37,7 @@ STAGES = (
 )
 PLAIN = TrainConfig("copy", stages=STAGES)
 RECIPE = load_config("copy", seed=1)
+PAPER_JOINS = RECIPE.groups[2].joins
 
 
 def row(stage: int = 0, step: int = 25, **more: Any) -> dict[str, Any]:
@@ -307,7 +308,7 @@ def test_the_stages_of_groups_that_take_turns_are_told_apart(made):
     assert [one.best_hard for one in found.stages] == [0.5, 0.25, 0.25]
     assert found.verdict == (
         "STOPPED before the end, after 0:16. soft: try 2: n <= 5, 75 steps. hard: n <= 6, 25 steps. "
-        "paper: joins at check 40. No member was examined for the result."
+        f"paper: joins at check {PAPER_JOINS}. No member was examined for the result."
     )
     with pytest.raises(NramError, match="it names groups or stages that .*run.json lacks"):
         run = RunFolder.open(Path(found.run))
@@ -339,10 +340,14 @@ def test_a_notice_says_what_was_reached_what_gets_better_and_how_long_it_may_tak
         "    as a program, at n <= 5; soft error 0.400. It is still getting better.",
         "  Groups: soft flat 24:10, hard better.",
         "  Next: hard: stage 1 when 4 members solve all 64 validation examples, now 0.",
-        "  Next: paper joins at check 40, now 1.",
+        f"  Next: paper joins at check {PAPER_JOINS}, now 1.",
         "  Time: at most about 2 h 10 min more at the present rate, with all steps. It",
         "    ends sooner when a member is perfect.",
     ]
+    stage = RECIPE.group_configs[0].stages[0]
+    history.add(read_record(Metrics, of_group(0, 2050, seconds=1700.0, best_hard=1.0, waits=True), "a row"))
+    words = f"Next: soft: waits up to {stage.halt_within} steps for {stage.stop_at} solved members that also halt."
+    assert words in " ".join(progress_notice(run, history, 7800.0).split())
     stuck = History(RECIPE)
     for one in FLAT_GROUPS:
         stuck.add(read_record(Metrics, one, "a row"))
@@ -370,10 +375,13 @@ def test_the_work_that_is_left_counts_all_steps_of_all_stages_and_less_once_a_me
         hooks: Any = None  # of a group that trains
         return Group(config, [], hooks, again=True, state=GroupState(begun=True, **state)).work_left
 
-    assert left() == 40_000 * first + 1500 * last
-    assert left(step=1000) == 39_000 * first + 1500 * last
-    assert left(stage=1, step=100, first_steps=1000) == 39_000 * first + 1400 * last  # it may start again
-    assert left(stage=1, step=100, first_steps=1000, perfect=1) == 500 * last  # it waits for a member that halts
+    assert left() == 16_000 * first + 1500 * last
+    assert left(step=1000) == 15_000 * first + 1500 * last
+    assert left(stage=1, step=100, first_steps=1000) == 15_000 * first + 1400 * last  # it may start again
+    # It waits 100 steps for a member that halts, from the check that found a perfect one.
+    assert left(stage=1, step=1100, first_steps=1000, perfect=1, enough_at=1100) == 100 * last
+    assert left(stage=1, step=1125, first_steps=1000, perfect=1, enough_at=1100) == 75 * last
+    assert left(stage=1, step=1450, first_steps=1000, perfect=1, enough_at=1450) == 50 * last  # 1500 steps at most
     assert left(stage=1, step=100, done=True) == 0
 
 

@@ -28,6 +28,7 @@ STAGES = (
 )
 PLAIN = TrainConfig("copy", seed=1, stages=STAGES)
 RECIPE = load_config("copy", seed=1)
+_, HARD_JOINS, PAPER_JOINS = (group.joins for group in RECIPE.groups)
 TITLE = "nram train copy, seed 1, on 2 x x86_64 CPU"
 START = Report(
     stage=0,
@@ -256,7 +257,7 @@ def test_python_callers_choose(capsys):
 # ---- groups
 
 SOFT = replace(
-    START, stage_steps=40_000, max_complexity=5, population=512, levels={1: 512}, seconds_left=130_000.0,
+    START, stage_steps=16_000, max_complexity=5, population=512, levels={1: 512}, seconds_left=130_000.0,
     best_hard=0.05, solved_hard=0.0, checks=1,
 )  # fmt: skip
 SOFT_BETTER = replace(
@@ -271,11 +272,15 @@ LAST = replace(
     solved_hard=1.0, seconds=1180.0, checks=54, examined=4, failed="1 soft (20n+200), 1 hard (20n+200)",
 )  # fmt: skip
 AGAIN = replace(SOFT_BETTER, attempt=1, step=450, seconds=1300.0, checks=60)
+WAITS = replace(SOFT_BETTER, step=450, best_hard=1.0, solved_hard=9 / 512, waits=True)  # in its first stage
+LAST_WAITS = replace(LAST, step=625, perfect=4, waits=True)
 GROUP_STATES = {
     "before the first report": (),
     "the first report": (SOFT,),
     "two groups": (SOFT, SOFT_BETTER, *HARD),
     "the last stage": (SOFT, SOFT_BETTER, *HARD, LAST),
+    "a first stage that waits": (SOFT, SOFT_BETTER, *HARD, WAITS),
+    "a last stage that waits": (SOFT, SOFT_BETTER, *HARD, LAST, LAST_WAITS),
     "a new try": (SOFT, SOFT_BETTER, *HARD, LAST, AGAIN),
     "the last stage of a new try": (SOFT, LAST, AGAIN, replace(LAST, attempt=1, perfect=2)),
     "the end": (SOFT, *HARD, replace(LAST, perfect=3, stage_ends=True)),
@@ -321,7 +326,7 @@ def test_every_group_has_a_line_with_what_it_is_at_and_whether_it_gets_better():
         "12",
         "74%",
     ]
-    assert [cell.strip() for cell in cells_of(panel, "paper")][2:] == ["joins at check 40", "-", "-", "-"]
+    assert [cell.strip() for cell in cells_of(panel, "paper")][2:] == [f"joins at check {PAPER_JOINS}", "-", "-", "-"]
     assert f"mlp {hard.hidden}, {hard.registers} registers" in "\n".join(drawn(panel, 120))
 
 
@@ -330,7 +335,7 @@ def test_below_stand_the_best_group_what_it_waits_for_and_an_upper_bound_of_the_
     assert rows["best"] == "soft: 61.5% right as a program up to n = 10, soft error 0.200"
     assert rows["trend"].endswith("getting better: right as a program, soft error")
     assert rows["next"] == "soft: stage 1 when 8 members solve all 96 validation examples, now 3"
-    assert rows["paper"] == "joins at check 40, now 32"  # in the line below `next`
+    assert rows["paper"] == f"joins at check {PAPER_JOINS}, now 32"  # in the line below `next`
     assert "at most about 36 h left" in rows["time"]
 
 
@@ -341,15 +346,36 @@ def test_a_group_says_when_it_is_in_its_last_stage_and_when_it_starts_again():
     assert rows_of(panel)["examined"] == "4 members: 0 passed; failed 1 soft (20n+200), 1 hard (20n+200)"
     panel.add(AGAIN)
     assert "try 2: n <= 5, 450 steps" in [cell.strip() for cell in cells_of(panel, "soft")]
-    idle = groups_panel(SOFT, replace(LAST, step=100, perfect=1))
-    assert rows_of(idle)["next"] == "soft: waits until step 600 for a perfect member that also halts"
+
+
+def test_a_stage_that_waits_for_members_that_halt_says_so():
+    first, last = RECIPE.group_configs[0].stages
+    assert first.stop_at > 1 == last.stop_at
+    words = f"soft: waits up to {first.halt_within} steps for {first.stop_at} solved members that also halt"
+    panel = groups_panel(SOFT, WAITS)
+    assert rows_of(panel)["next"] == words and f"next: {words}" in panel.text()
+    words = f"soft: waits up to {last.halt_within} steps for 1 perfect member that also halts"
+    assert rows_of(groups_panel(SOFT, LAST_WAITS))["next"] == words
+    # The group that waits goes before the others, even before one whose best member is as good.
+    as_good = replace(SOFT_BETTER, best_hard=1.0)
+    panel = groups_panel(as_good, replace(WAITS, group=2))
+    assert rows_of(panel)["next"].startswith("paper: waits up to ")
+    assert groups_panel(WAITS, replace(WAITS, stage_ends=True)).history.next()[0] == "soft: stage 1 begins"
+
+
+def test_a_run_without_groups_says_too_that_it_waits():
+    config = replace(PLAIN, stages=(*STAGES[:-1], replace(STAGES[-1], halt_within=50)))
+    panel = panel_of(replace(PERFECT, stage_ends=False, waits=True), config=config)
+    assert rows_of(panel)["next"] == "waits up to 50 steps for 1 perfect member that also halts"
 
 
 def test_what_comes_next_is_what_the_schedule_does():
     """A group whose check has come joins at once, unless another is beyond its first stage."""
-    assert groups_panel(replace(SOFT, checks=3)).history.next()[1] == "hard joins at check 4, now 3"
-    assert groups_panel(replace(SOFT, checks=4)).history.next()[1] == "hard joins now"
-    assert groups_panel(replace(LAST, checks=4)).history.next()[1] == "hard joins after the last stage of soft"
+    before = replace(SOFT, checks=HARD_JOINS - 1)
+    assert groups_panel(before).history.next()[1] == f"hard joins at check {HARD_JOINS}, now {HARD_JOINS - 1}"
+    assert groups_panel(replace(SOFT, checks=HARD_JOINS)).history.next()[1] == "hard joins now"
+    for first in (replace(LAST, checks=HARD_JOINS), replace(WAITS, checks=HARD_JOINS)):
+        assert groups_panel(first).history.next()[1] == "hard joins after the last stage of soft"
     assert groups_panel(replace(SOFT, stage_ends=True)).history.next()[0] == "soft: stage 1 begins"
     assert groups_panel(replace(LAST, perfect=1, stage_ends=True)).history.next() == ["soft: the end"]
 
@@ -359,7 +385,7 @@ def test_a_log_says_what_comes_next_only_when_it_is_new():
     assert panel.text().count("next: ") == 2
     panel.add(replace(SOFT, step=50, checks=2, seconds=20.0))
     assert panel.text() == "0:20 soft: n <= 5, 50 steps, 5% right, error 0.451"
-    panel.add(replace(SOFT, step=100, checks=4, seconds=30.0))
+    panel.add(replace(SOFT, step=100, checks=HARD_JOINS, seconds=30.0))
     assert panel.text().splitlines()[2:] == ["0:30 next: hard joins now", "0:30 at most about 36 h left"]
 
 
@@ -382,7 +408,7 @@ def test_a_log_has_a_line_for_each_group_that_trained_since(capsys):
     assert lines[0] == "0:12 soft: n <= 5, 25 steps, 5% right, error 0.451"
     assert lines[1:3] == [
         "0:12 next: soft: stage 1 when 8 members solve all 96 validation examples, now 0",
-        "0:12 next: hard joins at check 4, now 1",
+        f"0:12 next: hard joins at check {HARD_JOINS}, now 1",
     ]
     assert lines[3] == "0:12 at most about 36 h left"
     assert lines[4] == "19:40 soft: last stage ended, 100% right, 2 perfect, 12 restarts"

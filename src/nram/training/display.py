@@ -266,6 +266,8 @@ class Panel:
 
     def _next(self, report: Report) -> list[str]:
         """What ends the stage, and what follows."""
+        if report.waits and not report.stage_ends:
+            return self.history.next()
         stage, index = self.config.stages[report.stage], report.stage + 1
         early = "" if not stage.stop_at else f" or once {stage.stop_at} {'is' if stage.stop_at == 1 else 'are'} right"
         if index == len(self.config.stages):

@@ -104,8 +104,8 @@ class Group:
         if self.state.done:
             return 0
         if self.nearly_done:
-            left = (self.state.enough_at or self.state.step) + self.stage.halt_within - self.state.step
-            return max(0, left) * work_of_step(self.config, self.stage)
+            until = (self.state.enough_at or self.state.step) + self.stage.halt_within
+            return max(0, min(until, self.stage.steps) - self.state.step) * work_of_step(self.config, self.stage)
         left = [stage.steps for stage in self.config.stages]
         reached = self.state.stage
         if reached:

@@ -72,7 +72,7 @@ class History:
 
         def merit(index: int) -> tuple[float, ...]:
             point = self.last[index]
-            return (point.perfect, point.stage, point.best_hard or 0.0, -index)
+            return (point.perfect, point.stage, point.waits, point.best_hard or 0.0, -index)
 
         return max(self.last, key=merit, default=0)
 
@@ -148,17 +148,17 @@ class History:
         name = f"{self.config.group_names[index]}: " if self.config.groups else ""
         if point.stage_ends and (point.perfect or not self.is_last_stage(index)):
             return f"{name}the end" if self.is_last_stage(index) else f"{name}stage {point.stage + 1} begins"
+        if point.waits:
+            kind = "perfect" if self.is_last_stage(index) else "solved"
+            halting = f"{counted(stage.stop_at, f'{kind} member')} that also halt{'s' if stage.stop_at == 1 else ''}"
+            return f"{name}waits up to {counted(stage.halt_within, 'step')} for {halting}"
         if not self.is_last_stage(index):
             if not stage.stop_at:
                 return f"{name}stage {point.stage + 1} at step {stage.steps}"
-            if point.waits:
-                return f"{name}waits up to {stage.halt_within} steps for {stage.stop_at} solved members that also halt"
             now = round((point.solved_hard or 0.0) * point.population)
             many = f"{counted(stage.stop_at, 'member')} {'solves' if stage.stop_at == 1 else 'solve'}"
             all_ = f"all {self.configs[index].validation} validation examples"
             return f"{name}stage {point.stage + 1} when {many} {all_}, now {now}"
-        if point.waits:
-            return f"{name}waits up to {stage.halt_within} steps for a perfect member that also halts"
         if not stage.stop_at:
             return f"{name}the end at step {stage.steps}"
         passes = f"{counted(stage.stop_at, 'member')} {'passes' if stage.stop_at == 1 else 'pass'}"
