@@ -4,6 +4,7 @@ Warnings are errors too, through pyproject.toml.
 """
 
 import os
+import signal
 from collections import defaultdict
 from functools import partial
 from typing import Any
@@ -19,6 +20,16 @@ from nram.tasks import TASKS
 
 jax.config.update("jax_num_cpu_devices", 2)  # must be said before JAX starts
 jax.config.update("jax_numpy_rank_promotion", "raise")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def interruptible():
+    """Processes that tests start obey Ctrl-C, also where a script runs the suite in the background.
+
+    A shell lets such a command ignore SIGINT, and every process would inherit that.
+    """
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
