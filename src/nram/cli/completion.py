@@ -87,7 +87,7 @@ FILES = {"TASK", "MODULE", "PROGRAM", "EXAMPLES", "FILE", "DIR", "RUN"}
 def _commands(parser: argparse.ArgumentParser, words: tuple[str, ...], summary: str = "") -> Iterator[Command]:
     """The command of this parser, and those below it."""
     options: dict[str, Values | None] = {}
-    positional, below = Values(), []
+    positionals, below = [], []
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             summaries = {one.dest: one.help or "" for one in action._choices_actions}
@@ -96,7 +96,12 @@ def _commands(parser: argparse.ArgumentParser, words: tuple[str, ...], summary: 
         elif action.option_strings:
             options |= dict.fromkeys(action.option_strings, None if action.nargs == 0 else _values(action))
         else:
-            positional += _values(action)
+            positionals.append(action)
+    if len(positionals) > 1 and positionals[0].choices is not None:  # as in: nram examples copy NAME
+        first, *rest = positionals
+        positionals, values = [], sum(map(_values, rest), Values())
+        below += [Command((*words, str(name)), "", (), options, values) for name in first.choices or ()]
+    positional = sum(map(_values, positionals), Values())
     direct = tuple(one for one in below if len(one.words) == len(words) + 1)
     yield Command(words, summary, direct, options, positional)
     yield from below
