@@ -65,7 +65,7 @@ def test_a_flipped_bit_anywhere_in_the_arrays_is_noticed(refused, copy):
 def test_altered_metadata_is_noticed(refused, copy):
     checkpoint = copy / "checkpoint.safetensors"
     content = checkpoint.read_bytes()
-    step = read_description(checkpoint)["state"]["step"]
+    step = read_description(checkpoint)["state"]["groups"][0]["step"]
     written, altered = (f'\\"step\\": {number}'.encode() for number in (step, step - 1))
     assert content.count(written) == 1 and len(written) == len(altered)
     checkpoint.write_bytes(content.replace(written, altered))
@@ -74,14 +74,28 @@ def test_altered_metadata_is_noticed(refused, copy):
     assert "was altered after it was written" in outcome.err
 
 
-def test_another_configuration_is_refused_with_all_that_differs(refused):
-    outcome = refused("--set", "batch=16", "--set", "stages.1.steps=401", "--set", "learning_rate=0.5")
+def test_another_configuration_is_refused_with_all_that_differs(refused, nram):
+    changes = ("--set", "batch=16", "--set", "stages.1.steps=401", "--set", "learning_rate=0.5")
+    outcome = refused("--config", nram.settings, "--seed", "1", *changes)
     assert outcome.status == 2
     lines = outcome.err.splitlines()
     assert "has another configuration" in lines[0] and "--out" in lines[0]
-    assert "  - batch: 8 in the run, 16 asked for" in lines
-    assert "  - stages.1.steps: 400 in the run, 401 asked for" in lines
-    assert "  - hyper.learning_rate: 0.005..0.03 in the run, 0.5 asked for" in lines
+    assert lines[1:] == [
+        "  - batch: 8 in the run, 16 asked for",
+        "  - hyper.learning_rate: 0.005..0.03 in the run, 0.5 asked for",
+        "  - stages.1.steps: 400 in the run, 401 asked for",
+    ]
+
+
+def test_other_groups_are_refused_by_their_names_and_not_by_each_of_their_settings(refused):
+    outcome = refused("--set", "batch=16")  # of the recipe, because there is no --config
+    assert outcome.status == 2
+    assert outcome.err.splitlines()[1:] == [
+        "  - curriculum.enabled: True in the run, False asked for",
+        "  - draw_steps: False in the run, True asked for",
+        "  - groups: none in the run, soft, hard, paper asked for",
+        "  - seed: 1 in the run, 0 asked for",
+    ]
 
 
 def test_another_seed_is_another_configuration(refused, nram):

@@ -25,7 +25,8 @@ def test_ctrl_c_saves_says_how_to_go_on_and_exits_with_1(interrupted):
 
 def test_an_interrupted_run_has_a_checkpoint_of_its_last_step_and_no_result(interrupted):
     state = read_description(interrupted.path / "checkpoint.safetensors")["state"]
-    assert f"stopped at step {state['step']} of stage {state['stage']};" in interrupted.outcome.err
+    (group,) = state["groups"]
+    assert f"stopped at step {group['step']} of stage {group['stage']};" in interrupted.outcome.err
     assert state["rows"] == (interrupted.path / "metrics.jsonl").read_bytes().count(b"\n") >= 1
     assert not (interrupted.path / "result.json").exists()
     assert not (interrupted.path / "best").exists()

@@ -2,7 +2,6 @@
 
 import argparse
 import json
-from dataclasses import fields
 from pathlib import Path
 
 from nram.cli.arguments import add_device, jax_seed
@@ -12,12 +11,11 @@ from nram.cli.program_argument import add_modules, load_modules
 from nram.cli.run_argument import add_trust, file_options
 from nram.messages import command
 from nram.process import interruptible
-from nram.training.config import GroupConfig
 from nram.training.diagnosis import diagnose, failure_text, result_text
 from nram.training.display import TrainingDisplay
 from nram.training.job import TrainingJob
 from nram.training.run_folder import Result
-from nram.training.settings import config_to_dict, flat_settings, load_config
+from nram.training.settings import config_to_dict, load_config, used_settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -103,9 +101,7 @@ def _list_settings(arguments) -> int:
     if arguments.json:
         print_json(config_to_dict(config))
         return 0
-    # Where there are groups, each has these settings for itself, and those outside of the groups mean nothing.
-    unused = {field.name for field in fields(GroupConfig)} if config.groups else set()
-    for name, value in flat_settings(config).items():
-        if name.partition(".")[0] not in unused | {"task"}:
+    for name, value in used_settings(config).items():
+        if name != "task":
             print(f"{name} = {json.dumps(value)}")
     return 0

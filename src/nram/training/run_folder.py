@@ -36,7 +36,7 @@ from nram.records import Tolerant, read_record
 from nram.runtime import versions
 from nram.training.checkpoint import load_arrays, read_description, save_arrays
 from nram.training.config import TrainConfig
-from nram.training.settings import config_from_dict, config_to_dict, flat_settings
+from nram.training.settings import config_from_dict, config_to_dict, used_settings
 
 if TYPE_CHECKING:
     from nram.machine import Controller  # imports JAX, which opening a run does not need
@@ -230,8 +230,13 @@ class RunFolder:
     def require_same(self, config: TrainConfig) -> None:
         """Refuse another configuration than the one that the run was started with."""
         self.require_task(config.task)
-        before, now = flat_settings(self.config), flat_settings(config)
-        changed = [name for name in before.keys() | now.keys() if before.get(name) != now.get(name)]
+        stored = self.config
+        before, now = used_settings(stored), used_settings(config)
+        names = before.keys() | now.keys()
+        if stored.group_names != config.group_names:  # their names say more than a line for each of their settings
+            before["groups"], now["groups"] = (", ".join(one.group_names) or "none" for one in (stored, config))
+            names = before.keys() & now.keys()
+        changed = [name for name in names if before.get(name) != now.get(name)]
         if changed:
             lines = [
                 f"  - {name}: {before.get(name)} in the run, {now.get(name)} asked for" for name in sorted(changed)

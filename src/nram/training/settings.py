@@ -138,6 +138,12 @@ def flat_settings(config: Any, prefix: str = "") -> dict[str, Any]:
     return {k: v for key, inner in pairs for k, v in flat_settings(inner, f"{prefix}.{key}".lstrip(".")).items()}
 
 
+def used_settings(config: TrainConfig) -> dict[str, Any]:
+    """The flat settings without those outside of groups that each group has for itself: these mean nothing."""
+    unused = _OF_GROUPS if config.groups else ()
+    return {name: value for name, value in flat_settings(config).items() if name.partition(".")[0] not in unused}
+
+
 def config_from_dict(data: Any, where: str = "a configuration", trust: bool = False) -> TrainConfig:
     """The configuration that `where` stores. The Python files that it names are executed with `trust` alone."""
     return _checked(converted(data), [], where, trust)
