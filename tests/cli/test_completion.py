@@ -40,7 +40,7 @@ TYPED = {
     "draw own->": ["draw", "own_program.nram"],
     "learn with->": ["learn", "with space.jsonl"],
     "learn with\\ sp->": ["learn", "with space.jsonl"],
-    "examples cop-> files/su->": ["examples", "copy", "files/sum.jsonl"],
+    "examples co-> files/su->": ["examples", "copy", "files/sum.jsonl"],
     "exa->": ["examples"],
     "modules LESS-T->": ["modules", "LESS-THAN"],
     "train --device=g->": ["train", "--device=gpu"],
