@@ -262,7 +262,7 @@ def _write_run(folder: Path, finished: bool) -> None:
     record = replace(run.record, versions={"nram": "0.2.0"}, created="2026-01-01T00:00:00Z")  # the same everywhere
     run.write_json("run.json", asdict(record))
     numbers: dict[str, Any] = dict.fromkeys(Report.__dataclass_fields__, 1)
-    numbers |= {"group": 0, "group_name": None, "failed": None, "notice": None}
+    numbers |= {"group": 0, "waits": False, "group_name": None, "failed": None, "notice": None}
     for step in (25, 50):
         run.append_metrics(asdict(Report(**{**numbers, "step": step, "levels": {1: 4}, "stage_ends": step == 50})))
     plain = config_to_dict(config)
