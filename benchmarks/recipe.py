@@ -90,7 +90,8 @@ def _read(path: Path) -> dict[str, Any]:
 
 def run_all(arguments: argparse.Namespace) -> None:
     first, _, last = arguments.seeds.partition("..")
-    waiting = [(subject, seed) for seed in range(int(first), int(last or first) + 1) for subject in arguments.subjects]
+    seeds = range(int(first), int(last or first) + 1)
+    waiting = [(subject, seed) for subject in arguments.subjects for seed in seeds]  # name those that take long first
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(arguments.keep or temporary)
         folder.mkdir(parents=True, exist_ok=True)
