@@ -91,7 +91,7 @@ def starting_members(overrides: list[str], arguments: argparse.Namespace) -> Ite
 def _members_of_group(config: TrainConfig, arguments: argparse.Namespace) -> dict[str, Any]:
     import numpy as np
 
-    from nram.runtime import device_name, prepare_devices
+    from nram.runtime import device_name, prepare_devices, versions
     from nram.training.config import CullConfig
     from nram.training.culling import compile_fit
     from nram.training.population import compile_training, init_population, stage_keys
@@ -108,7 +108,10 @@ def _members_of_group(config: TrainConfig, arguments: argparse.Namespace) -> dic
     errors = np.concatenate([fit(population, 0, stage.steps + number).soft_errors for number in range(FITS)], axis=1)
     hard = compile_validation(config, stage, devices)(population).exact == 1.0
     return {
-        "task": config.task,
+        "subject": config.task,
+        "seed": config.seed,
+        "command": " ".join(sys.argv),
+        "versions": versions(),
         "registers": config.machine.registers,
         "repeats": config.machine.repeats,
         "steps": stage.steps,

@@ -1,12 +1,11 @@
-"""How often the one recipe learns a task: many runs side by side, one line of JSON for each, and a table of them.
+"""How often the one recipe learns a task: many runs side by side, and one line of JSON for each.
 
-    python benchmarks/recipe.py run copy merge --seeds 0..9 --side-by-side 20 --limit 480 --device gpu --out runs.jsonl
-    python benchmarks/recipe.py run examples/files/sum.jsonl --seeds 0 --limit 600 --device gpu --out files.jsonl
-    python benchmarks/recipe.py table runs.jsonl
+    python benchmarks/recipe.py merge copy --seeds 0..9 --side-by-side 12 --limit 475 --device gpu --out runs.jsonl
+    python benchmarks/recipe.py examples/files/sum.jsonl --seeds 0 --limit 600 --device gpu --out files.jsonl
+    python benchmarks/tables.py runs runs.jsonl
 
 A task, or the file of one (.py), is trained by `nram train`; a file of examples by `nram learn --method train`. Every
-run is counted, and none is repeated: a run that is stopped by the limit counts as not learned. Intervals are Wilson's,
-95%.
+run is counted, and none is repeated: a run that is stopped by the limit counts as not learned.
 """
 
 from __future__ import annotations
@@ -18,18 +17,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import defaultdict
 from pathlib import Path
 from typing import Any
-
-from convergence import share
 
 GRACE = 30  # seconds after the limit until a run that does not stop is killed
 
 
 def start(subject: str, seed: int, arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """Start a run. Returns what is known about it."""
-    out = folder / f"{Path(subject).stem}-{seed}"
+    out = folder / f"{Path(subject).name}-{seed}"  # sum.py and sum.jsonl
     words = ["train", subject] if is_task(subject) else ["learn", subject, "--method", "train"]
     words += ["--seed", str(seed), "--device", arguments.device]
     words += [word for setting in arguments.set for word in ("--set", setting)]
@@ -91,7 +87,7 @@ def _read(path: Path) -> dict[str, Any]:
 def run_all(arguments: argparse.Namespace) -> None:
     first, _, last = arguments.seeds.partition("..")
     seeds = range(int(first), int(last or first) + 1)
-    waiting = [(subject, seed) for subject in arguments.subjects for seed in seeds]  # name those that take long first
+    waiting = [(subject, seed) for subject in arguments.subjects for seed in seeds]
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(arguments.keep or temporary)
         folder.mkdir(parents=True, exist_ok=True)
@@ -108,44 +104,17 @@ def run_all(arguments: argparse.Namespace) -> None:
                 print(line["subject"], line["seed"], line["learned"], line["seconds"], line["reached"], flush=True)
 
 
-def table(files: list[Path]) -> str:
-    """A table in Markdown: a row for each subject."""
-    found: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for file in files:
-        for words in file.read_text().splitlines():
-            line = json.loads(words)
-            found[Path(line["subject"]).stem].append(line)
-    rows = ["| | runs | learned | interval | halts within T(n) | median time | longest |", "| --- |" + " --- |" * 6]
-    for subject, lines in found.items():
-        learned = [line for line in lines if line["learned"]]
-        of = share(len(learned), len(lines))
-        halting = sum(line.get("halting_members", 0) > 0 for line in learned)
-        seconds = sorted(line["seconds"] for line in learned)
-        times = f"{seconds[len(seconds) // 2]:.0f} s | {seconds[-1]:.0f} s" if seconds else "- | -"
-        rows.append(
-            f"| {subject} | {len(lines)} | {len(learned)} | {of['from']:.0%} to {of['to']:.0%} | {halting} | {times} |"
-        )
-    return "\n".join(rows)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    verbs = parser.add_subparsers(dest="verb", required=True)
-    run = verbs.add_parser("run", help="train, and add a line for each run to --out")
-    run.add_argument("subjects", nargs="+")
-    run.add_argument("--seeds", default="0", help="one, or a range as 0..9")
-    run.add_argument("--side-by-side", type=int, default=1)
-    run.add_argument("--limit", type=int, default=1800, help="seconds of one run")
-    run.add_argument("--device", default="auto")
-    run.add_argument("--set", action="append", default=[])
-    run.add_argument("--keep", help="a folder for the runs (default: they are removed)")
-    run.add_argument("--out", type=Path, required=True)
-    verbs.add_parser("table", help="a table of such lines").add_argument("files", nargs="+", type=Path)
-    arguments = parser.parse_args()
-    if arguments.verb == "table":
-        print(table(arguments.files))
-    else:
-        run_all(arguments)
+    parser.add_argument("subjects", nargs="+", help="those that take long first")
+    parser.add_argument("--seeds", default="0", help="one, or a range as 0..9")
+    parser.add_argument("--side-by-side", type=int, default=1)
+    parser.add_argument("--limit", type=int, default=1800, help="seconds of one run")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--set", action="append", default=[])
+    parser.add_argument("--keep", help="a folder for the runs (default: they are removed)")
+    parser.add_argument("--out", type=Path, required=True, help="the file to which a line for each run is added")
+    run_all(parser.parse_args())
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from nram.training.config import TrainConfig
 from nram.training.group import GroupState
 
-LEAD = 3.0
+LEAD, LAG = 3.0, 0.5
 MARGIN = 0.05  # of the error: groups this close to the best are among the best
 RECENT = 16  # rounds
 
@@ -33,14 +33,15 @@ def next_group(config: TrainConfig, states: Sequence[GroupState]) -> int | None:
 
 
 def share_of(states: Sequence[GroupState], index: int) -> float:
-    """How many turns a group has for each turn of another: more if it is among the best and gets better.
+    """How many turns a group has for each turn of another: more while it is among the best and gets better, fewer while
+    it is not among the best.
 
-    The others keep theirs, because what is best at first may be a dead end.
+    Nobody loses all turns, because what is best at first may be a dead end.
     """
     state = states[index]
-    least = min(one.least_error for one in states)
-    improves = state.rounds - state.improved_at <= RECENT
-    return LEAD if improves and state.least_error <= least + MARGIN else 1.0
+    if state.least_error > min(one.least_error for one in states) + MARGIN:
+        return LAG
+    return LEAD if state.rounds - state.improved_at <= RECENT else 1.0
 
 
 def join(states: Sequence[GroupState], index: int) -> None:

@@ -1,0 +1,68 @@
+"""The tables of the docs are what the raw results say."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SCRIPTS = ROOT / "benchmarks"
+RUN = {"subject": "copy", "seed": 0, "command": "nram train copy", "seconds": 10.0, "learned": True}
+ROW = "| copy | 2 | 1 | 9..91% | 1 | 10 s | 10 s |"
+
+
+def tables(scripts: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, str(scripts / "tables.py"), *words], capture_output=True, text=True)
+
+
+def test_the_tables_are_up_to_date():
+    found = tables(SCRIPTS, "--check")
+    assert found.returncode == 0, found.stderr
+
+
+def test_every_raw_result_is_a_line_with_its_origin():
+    for file in (ROOT / "results").glob("*.jsonl"):
+        for words in file.read_text().splitlines():
+            line = json.loads(words)
+            assert {"subject", "seed", "command", "versions", "device", "seconds"} <= line.keys(), file
+
+
+@pytest.fixture
+def copied(tmp_path: Path) -> Path:
+    """A small copy of the project: the scripts, results of two runs, and a page with their table."""
+    for folder in ("benchmarks", "docs", "results"):
+        (tmp_path / folder).mkdir()
+    for name in ("tables.py", "convergence.py"):
+        (tmp_path / "benchmarks" / name).write_text((SCRIPTS / name).read_text())
+    lines = [RUN | {"halting_members": 2}, RUN | {"seed": 1, "learned": False, "seconds": 99.0}]
+    (tmp_path / "results" / "runs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (tmp_path / "README.md").write_text("# Nothing\n")
+    page = "# Page\n\n<!-- table: runs results/runs.jsonl -->\n<!-- end of table -->\n\nMore.\n"
+    (tmp_path / "docs" / "page.md").write_text(page)
+    return tmp_path
+
+
+def test_a_table_is_made_from_the_runs_and_nothing_else_changes(copied: Path):
+    scripts, page = copied / "benchmarks", copied / "docs" / "page.md"
+    assert tables(scripts, "--check").returncode == 1
+    assert tables(scripts).stdout == "docs/page.md\n"
+    assert ROW in page.read_text()
+    assert page.read_text().endswith("<!-- end of table -->\n\nMore.\n")
+    assert tables(scripts, "--check").returncode == 0
+
+
+def test_a_figure_changed_by_hand_is_noticed(copied: Path):
+    scripts, page = copied / "benchmarks", copied / "docs" / "page.md"
+    tables(scripts)
+    page.write_text(page.read_text().replace("| 2 | 1 |", "| 2 | 2 |"))
+    found = tables(scripts, "--check")
+    assert found.returncode == 1
+    assert "docs/page.md has a table that is out of date" in found.stderr
+
+
+def test_a_table_can_be_printed(copied: Path):
+    found = tables(copied / "benchmarks", "runs", str(copied / "results" / "runs.jsonl"))
+    assert ROW in found.stdout
+    assert tables(copied / "benchmarks", "rows", "x").returncode == 2
