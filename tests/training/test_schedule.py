@@ -68,13 +68,13 @@ def test_a_group_that_only_waits_for_members_that_halt_goes_first():
     assert next_group(CONFIG, [replace(WORKING, stage=1), *states[1:]]) == 0
 
 
-def test_groups_among_the_best_have_more_turns_and_more_still_while_they_get_better():
+def test_groups_that_are_among_the_best_or_get_better_have_more_turns():
     def shares(*errors: float, improved_at: int = 30) -> list[float]:
         states = [replace(WORKING, least_error=error, improved_at=improved_at) for error in errors]
         return [share_of(states, index) for index in range(len(states))]
 
-    assert shares(0.2, 0.5, 0.4) == [LEAD, LAG, LAG]
-    assert shares(0.5, 0.2, 0.4) == [LAG, LEAD, LAG]
-    assert shares(0.2, 0.24, 0.4) == [LEAD, LEAD, LAG]
-    assert shares(0.2, 0.5, 0.4, improved_at=30 - RECENT) == [LEAD, LAG, LAG]
+    assert shares(0.2, 0.5, 0.4) == [LEAD, 1, 1]
+    assert shares(0.5, 0.2, 0.4) == [1, LEAD, 1]
+    assert shares(0.2, 0.24, 0.4) == [LEAD, LEAD, 1]
+    assert shares(0.2, 0.5, 0.4, improved_at=30 - RECENT) == [LEAD, 1, 1]
     assert shares(0.2, 0.24, 0.4, improved_at=29 - RECENT) == [1, 1, LAG]

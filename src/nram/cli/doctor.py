@@ -10,7 +10,8 @@ from typing import Any
 from nram.cli.output import print_json, table, terminal_width
 from nram.cli.run_argument import add_run_folder, open_run
 from nram.messages import visible
-from nram.training.diagnosis import Diagnosis, StageSummary, cure_lines, diagnose
+from nram.training.cures import cure_lines
+from nram.training.diagnosis import Diagnosis, StageSummary, diagnose
 from nram.training.history import duration
 
 FIRST_CURES = 3  # at the end of other verbs

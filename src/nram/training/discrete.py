@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import jax
@@ -59,17 +59,30 @@ def compile_discrete(
 
     The limits are [instances], or [members, instances] where members have their own.
     """
+    if machine.controller == "lstm" or table_rows(machine) > MOST_ROWS:
+        return _step_by_step(wiring_of(machine), devices, members)
+    return _by_tables(machine, tuple(devices), members)
+
+
+@lru_cache(maxsize=16)
+def _by_tables(machine: MachineConfig, devices: tuple[Device, ...], members: int) -> Callable[..., Outcomes]:
+    """One function for all who ask, which remembers the last tables: a check runs the same members several times."""
     wiring = wiring_of(machine)
-    rows = (machine.states if machine.controller == "automaton" else 1) << wiring.registers
-    if machine.controller == "lstm" or rows > MOST_ROWS:
-        return _step_by_step(wiring, devices, members)
-    at_once = max(1, LOGITS_AT_ONCE // (rows * wiring.wires * wiring.values))
-    tables_of = mapped(partial(discrete_table, wiring=wiring), devices, members, at_once, quick=True)
+    at_once = max(1, LOGITS_AT_ONCE // (table_rows(machine) * wiring.wires * wiring.values))
+    tables_of = mapped(partial(discrete_table, wiring=wiring), list(devices), members, at_once, quick=True)
+    last: tuple[Controller, np.ndarray] | None = None
 
     def run(controllers: Controller, instances: Instances, limits: np.ndarray) -> Outcomes:
-        return _run_all(wiring, np.asarray(tables_of(controllers)), instances, limits)
+        nonlocal last
+        if last is None or last[0] is not controllers:
+            last = controllers, np.asarray(tables_of(controllers))
+        return _run_all(wiring, last[1], instances, limits)
 
     return run
+
+
+def table_rows(machine: MachineConfig) -> int:
+    return (machine.states if machine.controller == "automaton" else 1) << machine.registers
 
 
 def _run_all(wiring: Wiring, tables: np.ndarray, instances: Instances, limits: np.ndarray) -> Outcomes:

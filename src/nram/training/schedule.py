@@ -34,14 +34,14 @@ def next_group(config: TrainConfig, states: Sequence[GroupState]) -> int | None:
 
 def share_of(states: Sequence[GroupState], index: int) -> float:
     """How many turns a group has for each turn of another: more while it is among the best and gets better, fewer while
-    it is not among the best.
+    it is neither.
 
     Nobody loses all turns, because what is best at first may be a dead end.
     """
     state = states[index]
-    if state.least_error > min(one.least_error for one in states) + MARGIN:
-        return LAG
-    return LEAD if state.rounds - state.improved_at <= RECENT else 1.0
+    best = state.least_error <= min(one.least_error for one in states) + MARGIN
+    improves = state.rounds - state.improved_at <= RECENT
+    return LEAD if best and improves else 1.0 if best or improves else LAG
 
 
 def join(states: Sequence[GroupState], index: int) -> None:
