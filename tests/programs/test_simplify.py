@@ -323,6 +323,35 @@ def test_for_a_task_rows_that_its_inputs_never_reach_are_dropped():
     assert not _same(program, special, [4, 0, 0, 0, 0], 100)
 
 
+RARE = """
+when r1 > 0, r2 > 0:
+    a = READ(r1)
+    WRITE(0, a)
+    halt
+when r1 > 0:
+    WRITE(0, r1)
+    halt
+otherwise:
+    k = READ(0)
+    s = INC(k)
+    r1, r2 := s, k
+"""
+
+
+def test_a_row_that_several_later_inputs_need_is_kept(monkeypatch):
+    """Here only inputs that are drawn later have k = 0, and two of them show that the row is missing."""
+    task = get_task("access")
+    drawn = task.sample(6, 200, seed=0)
+
+    def instances(_, seed: int):
+        yield [one for one in drawn if (one.input[0] == 0) == (seed > 0)][:9], 100
+
+    monkeypatch.setattr("nram.programs.simplify.specialise._instances", instances)
+    program = from_text(HEADER.format("r1 r2") + RARE)
+    special = specialise(program, task)
+    assert all(_same(program, special, one.input, 100) for one in drawn)
+
+
 # A pointer that was itself read after a write must not be read before it.
 READ_THROUGH_A_READ = """
 always:

@@ -35,16 +35,15 @@ def specialise(program: Program, task: Task, seed: int = 0) -> Program:
         for instance in instances:
             visited |= visited_situations(simple, instance, limit)
     for round_ in range(MOST_ROUNDS):
-        shorter = simplify(simple, visited=visited)
-        before = len(visited)
+        shorter, known = simplify(simple, visited=visited), frozenset(visited)
         for instances, limit in _instances(task, 1_000_003 + 2 * (seed + round_)):
             # Compare with the given program, not the simplified one: this also checks the first simplification.
             for instance in _differing(program, shorter, instances, limit):
                 situations = visited_situations(simple, instance, limit)
-                if situations <= visited:
+                if situations <= known:
                     raise NramError(f"simplifying {program.name} changed what it does: please report this program")
                 visited |= situations
-        if len(visited) == before:
+        if len(visited) == len(known):
             return shorter
     raise NramError(f"new rows for {task.name} appeared in each of {MOST_ROUNDS} rounds: simplify it for every input")
 
