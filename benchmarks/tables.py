@@ -6,10 +6,11 @@
 
 A table stands between two comments in a page, and the first says how it is made:
 
-    <!-- table: runs results/recipe-tasks.jsonl -->
+    <!-- table: runs results/recipe-two-cores.jsonl -->
     <!-- end of table -->
 
-Every line of a file in results/ is one run with its command, seed, versions, device, seconds and outcome.
+Every line of a file in results/ is one run with its command, seed, versions, device, seconds and outcome. Tables about
+the zoo are made from the cards of its programs and need no file.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from typing import Any
 from convergence import share
 
 ROOT = Path(__file__).parent.parent
-BLOCK = re.compile(r"(<!-- table: (?P<kind>\S+) (?P<files>[^>]*?) -->\n).*?(<!-- end of table -->)", re.DOTALL)
+BLOCK = re.compile(r"(<!-- table: (?P<kind>\S+)(?P<files>[^>]*?) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 
 Lines = dict[str, list[dict[str, Any]]]  # of each subject
 
@@ -63,7 +64,63 @@ def members(found: Lines) -> list[list[str]]:
     return rows
 
 
-KINDS: dict[str, Callable[[Lines], list[list[str]]]] = {"runs": runs, "subjects": subjects, "members": members}
+def trained() -> list[Any]:
+    """The trained programs of the zoo, in the order of the paper's tasks."""
+    from nram.extensions import task_names
+    from nram.programs.library import zoo_entries
+
+    found = {entry.name: entry.program for entry in zoo_entries() if entry.origin == "trained"}
+    return [found[name] for name in task_names() if name in found]
+
+
+def zoo_sizes(_: Lines) -> list[list[str]]:
+    """Sizes before and after simplification."""
+    from nram.programs.simplify import size_of
+
+    rows = [["task", "extracted", "simplified, for the task's inputs"]]
+    for program in trained():
+        before = dict(program.made)["simplified"].removeprefix("from ").partition(", for ")[0]
+        rows.append([program.task, before, str(size_of(program))])
+    return rows
+
+
+def zoo_models(_: Lines) -> list[list[str]]:
+    """Where the trained members come from."""
+    rows = [["model", "command", "device", "how it was chosen"]]
+    for program in trained():
+        made = dict(program.made)
+        rows.append([program.task, f"`{made['command']}`", made["device"], made.get("chosen", "see below")])
+    return rows
+
+
+def zoo_proofs(_: Lines) -> list[list[str]]:
+    """What is proven about the trained programs."""
+    rows = [["program", "operations", "rows", "proven for all values, by z3", "halts by itself"]]
+    for program in trained():
+        found = [one for one in program.verified if one.method == "symbolic"]
+        widest = [one for one in found if one.extra_memory is None] or found
+        proofs = [f"n <= {one.complexity[1]}, {_memories(one.extra_memory)}, {_limits(one.limits)}" for one in widest]
+        halts = "yes" if program.halts else "no, it idles"
+        rows.append([program.task, str(program.operations), str(program.rows), "; ".join(proofs), halts])
+    return rows
+
+
+def _memories(extra: tuple[int, int] | None) -> str:
+    return "every M" if extra is None else f"M up to {extra[1]} more than the least"
+
+
+def _limits(limits: tuple[str, ...]) -> str:
+    return "every limit from T(n) up" if limits == ("every",) else "at " + ", ".join(limits)
+
+
+KINDS: dict[str, Callable[[Lines], list[list[str]]]] = {
+    "runs": runs,
+    "subjects": subjects,
+    "members": members,
+    "zoo-sizes": zoo_sizes,
+    "zoo-models": zoo_models,
+    "zoo-proofs": zoo_proofs,
+}
 
 
 def median(seconds: Any) -> float:
@@ -97,7 +154,7 @@ def made(page: str) -> str:
 
 
 def main(words: list[str]) -> int:
-    if len(words) > 1 and words[0] in KINDS:
+    if words and words[0] in KINDS:
         print(table(words[0], [Path(word) for word in words[1:]]), end="")
         return 0
     check = words == ["--check"]

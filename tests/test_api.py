@@ -18,6 +18,7 @@ from xml.etree import ElementTree
 import jax
 import numpy as np
 import pytest
+from support.program_cases import IDLING_MERGE
 
 import nram
 from nram.limits import wrong_cells
@@ -436,7 +437,7 @@ def test_a_program_is_written_for_c(found, tmp_path: Path):
 
 
 def test_an_instance_is_run_to_its_limit():
-    program = nram.load_program("merge")
+    program = nram.load_program(IDLING_MERGE)
     for instance in nram.get_task("merge").sample(6, 3, seed=0):
         result = program.run(instance)
         assert (result.steps, result.halted) == (instance.steps, False) and not wrong_cells(result.memory, instance)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.program_cases import IDLING_MERGE
 
 from nram.cli.memory_argument import read_memory
 from nram.errors import NramError, UsageError
@@ -339,24 +340,24 @@ def test_a_drawn_instance_is_solved_and_checked(call):
 
 
 def test_on_an_instance_a_program_runs_to_its_limit_whether_it_halts_or_idles(call):
-    outcome = call("run", "merge", "--complexity", "6")
+    outcome = call("run", str(IDLING_MERGE), "--complexity", "6")
     assert (outcome.status, outcome.err) == (0, "")
     assert outcome.out.startswith("right at T(n) = 4n+8: 6 output cells")
     assert "\nmerge: did not halt within 32 steps\n" in outcome.out
-    value = call("run", "merge", "--complexity", "6", "--json").value
+    value = call("run", str(IDLING_MERGE), "--complexity", "6", "--json").value
     assert value["right"] and not value["halted"] and value["steps"] == 32 and value["cells"] == list(range(11, 17))
-    assert call("run", "merge", "--complexity", "6", "--max-steps", "40", "--json").value["steps"] == 40
+    assert call("run", str(IDLING_MERGE), "--complexity", "6", "--max-steps", "40", "--json").value["steps"] == 40
     halting = call("run", "merge@searched", "--complexity", "6")
     assert halting.status == 0 and "halted after" in halting.out and "right: 6" in halting.out
 
 
 def test_a_program_whose_card_says_right_under_every_limit_may_idle_on_a_memory(call):
     memory = "3 6 9 1 2 15 4 5 15 0 0 0 0 0 0 0"
-    outcome = call("run", "merge", "--memory", memory, "--json")
+    outcome = call("run", str(IDLING_MERGE), "--memory", memory, "--json")
     assert (outcome.status, outcome.err) == (0, "")
     assert (outcome.value["steps"], outcome.value["halted"]) == (64 * 16 + 1024, False)
     assert outcome.value["memory"][9:13] == [1, 2, 4, 5]
-    shown = call("run", "merge", "--memory", json.dumps([json.loads(f"[{memory.replace(' ', ',')}]")] * 2))
+    shown = call("run", str(IDLING_MERGE), "--memory", json.dumps([json.loads(f"[{memory.replace(' ', ',')}]")] * 2))
     assert shown.status == 0 and "its card says that it is right under every limit" in shown.out
 
 

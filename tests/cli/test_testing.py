@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.program_cases import IDLING_MERGE
 
 import nram
 from nram.programs.interpret import interpret
@@ -47,7 +48,7 @@ def test_a_right_program_on_its_task(call):
 
 
 def test_a_program_that_idles_is_right_too(call):
-    outcome = call("test", "merge", "merge", "--complexity", "5", "--count", "40")
+    outcome = call("test", str(IDLING_MERGE), "merge", "--complexity", "5", "--count", "40")
     assert outcome.status == 0 and "halts by itself within the limit on none" in outcome.out
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from nram import learn, load_program
 from nram.cli import main
-from nram.errors import NramError, UsageError
+from nram.errors import UsageError
 from nram.extensions import get_task, task_names
 from nram.learning.asking import expected_from, question_in_words, reply_from
 from nram.learning.callbacks import LearningCallbacks
@@ -37,6 +37,7 @@ from nram.tasks.example_files import Example, read_examples
 from nram.tasks.layout import Layout
 
 TASKS = [name for name in task_names() if "-" not in name]
+RIGHT = Path(__file__).parents[1] / "programs" / "right"
 
 
 def _program(rows: str, registers: str = "r1") -> Program:
@@ -223,11 +224,11 @@ def test_right_programs_do_not_disagree_on_probes(name):
     comparison = Comparison(facts, None, 0)
     parts = split(facts.examples, 0, "examples")
     kept = []
-    for origin in ("trained", "repaired", "searched", "written"):
-        try:
-            program = load_program(f"{name}@{origin}")
-        except NramError:
-            continue
+    for place in (
+        f"{name}@searched",
+        RIGHT / f"{name}.nram",
+    ):  # trained ones may differ on what is no input of the task
+        program = load_program(place)
         kept.append(comparison.measured(Candidate(program, judgement_of(program, parts), ())))
     assert len(comparison.probes) > 100 and question_about(kept, comparison) is None
 

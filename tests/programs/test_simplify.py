@@ -343,7 +343,7 @@ def test_a_row_that_several_later_inputs_need_is_kept(monkeypatch):
     task = get_task("access")
     drawn = task.sample(6, 200, seed=0)
 
-    def instances(_, seed: int):
+    def instances(_, seed: int, count: int):
         yield [one for one in drawn if (one.input[0] == 0) == (seed > 0)][:9], 100
 
     monkeypatch.setattr("nram.programs.simplify.specialise._instances", instances)

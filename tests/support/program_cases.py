@@ -19,6 +19,8 @@ from support.executors import Case
 ROOT = Path(__file__).parents[2]
 SIZE = 16  # of most memories, so that the machines are compiled once
 LIMITS = (1, 2, 7, 30)
+IDLING_MERGE = Path(__file__).parents[1] / "programs" / "shown" / "idling_merge.nram"
+"""A trained program that is right under every limit and does not halt."""
 KINDS = ("right", "idle", "stopped", "wrong")
 
 HEAD = "nram program 1\nregisters: "

@@ -22,8 +22,9 @@ from nram.tasks.base import Instance, Task
 
 SMALL = 8  # every complexity up to here, and a few larger ones
 LARGER = (12, 20, 35, 50)
-EXTRA_MEMORY = (0, 1, 7, 30)
-INSTANCES = 12  # for each complexity and memory size
+EXTRA_MEMORY = (*range(9), 30)  # what a program does may depend on a single size
+INSTANCES = 8  # for each complexity and memory size
+COMPARED = 30  # the same for comparisons, which machine code makes
 MOST_ROUNDS = 10
 
 
@@ -31,12 +32,12 @@ def specialise(program: Program, task: Task, seed: int = 0) -> Program:
     """The program without the rows that no instance of the task leads to."""
     simple = simplify(program)
     visited: set[Situation] = set()
-    for instances, limit in _instances(task, 2 * seed):
+    for instances, limit in _instances(task, 2 * seed, INSTANCES):
         for instance in instances:
             visited |= visited_situations(simple, instance, limit)
     for round_ in range(MOST_ROUNDS):
         shorter, known = simplify(simple, visited=visited), frozenset(visited)
-        for instances, limit in _instances(task, 1_000_003 + 2 * (seed + round_)):
+        for instances, limit in _instances(task, 1_000_003 + 2 * (seed + round_), COMPARED):
             # Compare with the given program, not the simplified one: this also checks the first simplification.
             for instance in _differing(program, shorter, instances, limit):
                 situations = visited_situations(simple, instance, limit)
@@ -48,11 +49,11 @@ def specialise(program: Program, task: Task, seed: int = 0) -> Program:
     raise NramError(f"new rows for {task.name} appeared in each of {MOST_ROUNDS} rounds: simplify it for every input")
 
 
-def _instances(task: Task, seed: int) -> Iterator[tuple[list[Instance], int]]:
+def _instances(task: Task, seed: int, count: int) -> Iterator[tuple[list[Instance], int]]:
     """Instances of many sizes, with the longest step limit under which a program must be right on them."""
     for n in (*range(task.min_complexity, SMALL + 1), *LARGER):
         for extra in EXTRA_MEMORY:
-            yield task.sample(n, INSTANCES, seed, task.least_memory(n) + extra), task.step_limit.longest(n)
+            yield task.sample(n, count, seed, task.least_memory(n) + extra), task.step_limit.longest(n)
 
 
 def visited_situations(program: Program, instance: Instance, limit: int) -> set[Situation]:
