@@ -9,6 +9,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from support.program_cases import IDLING_MERGE
 
 from nram import learn, load_program
 from nram.cli import main
@@ -37,7 +38,7 @@ from nram.tasks.example_files import Example, read_examples
 from nram.tasks.layout import Layout
 
 TASKS = [name for name in task_names() if "-" not in name]
-RIGHT = Path(__file__).parents[1] / "programs" / "right"
+RIGHT_PROGRAMS = Path(__file__).parents[1] / "programs" / "right"
 
 
 def _program(rows: str, registers: str = "r1") -> Program:
@@ -226,7 +227,7 @@ def test_right_programs_do_not_disagree_on_probes(name):
     kept = []
     for place in (
         f"{name}@searched",
-        RIGHT / f"{name}.nram",
+        RIGHT_PROGRAMS / f"{name}.nram",
     ):  # trained ones may differ on what is no input of the task
         program = load_program(place)
         kept.append(comparison.measured(Candidate(program, judgement_of(program, parts), ())))
