@@ -1,8 +1,8 @@
-"""Puts a trained member of a run into the zoo: the first that is exact at n = 50, soft and hard, and halts.
+"""Puts a trained member of a run into the zoo: the first that is exact up to n = 50, soft and hard, and halts.
 
     python benchmarks/zoo.py runs/merge-1 --why "of seeds 0 and 1, the one with members that halt" --seconds 100
 
-Members are tried in the order of their rank. One is taken if it makes no mistake on fresh instances at n = 50, as a
+Members are tried in the order of their rank. One is taken if it makes no mistake on fresh instances up to n = 50, as a
 continuous machine and as a program, under every step limit, halts within T(n) as a program, and `nram verify` finds no
 fault in its program. The card says how it was chosen.
 """
@@ -50,7 +50,7 @@ def main() -> None:
     for member in run.members:
         if is_good(folder, member, arguments.count) and put(run, member, arguments):
             return
-    sys.exit(f"no member of {arguments.run} is exact at n = {FAR}, halts within T(n) and is verified")
+    sys.exit(f"no member of {arguments.run} is exact up to n = {FAR}, halts within T(n) and is verified")
 
 
 def put(run: nram.Run, member: int, arguments: argparse.Namespace) -> bool:
