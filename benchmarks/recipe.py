@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -88,6 +89,7 @@ def run_all(arguments: argparse.Namespace) -> None:
     first, _, last = arguments.seeds.partition("..")
     seeds = range(int(first), int(last or first) + 1)
     waiting = [(subject, seed) for subject in arguments.subjects for seed in seeds]
+    end = time.time() + (arguments.total or float("inf"))
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(arguments.keep or temporary)
         folder.mkdir(parents=True, exist_ok=True)
@@ -96,6 +98,11 @@ def run_all(arguments: argparse.Namespace) -> None:
             while waiting and len(running) < arguments.side_by_side:
                 running.append(start(*waiting.pop(0), arguments, folder))
             time.sleep(0.5)
+            if time.time() > end:
+                waiting = []
+                for run in running:
+                    run["process"].send_signal(signal.SIGINT)
+                end = float("inf")
             for run in [run for run in running if run["process"].poll() is not None]:
                 running.remove(run)
                 line = ended(run, arguments)
@@ -110,6 +117,7 @@ def main() -> None:
     parser.add_argument("--seeds", default="0", help="one, or a range as 0..9")
     parser.add_argument("--side-by-side", type=int, default=1)
     parser.add_argument("--limit", type=int, default=1800, help="seconds of one run")
+    parser.add_argument("--total", type=int, help="seconds until all runs are stopped; those that wait never start")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--set", action="append", default=[])
     parser.add_argument("--keep", help="a folder for the runs (default: they are removed)")

@@ -89,7 +89,7 @@ def test_the_groups_of_a_run_have_a_row_for_each_stage(call, tmp_path, monkeypat
     lines = outcome.out.splitlines()
     start = lines.index("group  n     steps     time  restarts  error  hard  best")
     assert [line.split()[0] for line in lines[start + 1 : start + 4]] == ["soft", "soft", "hard"]
-    assert lines[start + 1].split() == ["soft", "<=", "5", "50/16000", "1:00", "3", "0.125", "-", "75%"]
+    assert lines[start + 1].split() == ["soft", "<=", "5", "50/40000", "1:00", "3", "0.125", "-", "75%"]
     assert "level" not in outcome.out and "Progress: the best member of hard last got better at 1:40" in outcome.out
     assert all(len(line) <= 80 or line.startswith(("Next: ", "     nram ")) for line in lines)
     found = call("doctor", run.path, "--json").value
