@@ -44,7 +44,7 @@ def hyper(**values) -> Hyper:
         "noise": 0.0,
         "entropy_bonus": 0.2,
         "entropy_half_life": 50.0,
-        "entropy_penalty": 0.05,
+        "wire_penalty": 0.05,
         "time_penalty": 0.02,
         "penalty_start": 600.0,
         "output_scale": 1.0,
@@ -109,19 +109,17 @@ def test_noise_is_added_after_clipping_with_the_decaying_variance(start):
 
 
 def test_entropy_bonus_halves_and_the_penalty_comes_late():
-    values = hyper(entropy_bonus=0.4, entropy_half_life=50.0, entropy_penalty=0.03, penalty_start=600.0)
+    values = hyper(entropy_bonus=0.4, entropy_half_life=50.0, wire_penalty=0.03, penalty_start=600.0)
     assert float(entropy_weight(values, jnp.int32(0))) == pytest.approx(-0.4)
     assert float(entropy_weight(values, jnp.int32(50))) == pytest.approx(-0.2)
     assert float(entropy_weight(values, jnp.int32(599))) < 0
     assert float(entropy_weight(values, jnp.int32(600))) == pytest.approx(0.03, abs=1e-3)
-    off = hyper(entropy_bonus=0.0, entropy_penalty=0.0)
+    off = hyper(entropy_bonus=0.0, wire_penalty=0.0)
     assert float(entropy_weight(off, jnp.int32(700))) == 0
 
 
 def test_in_a_straight_through_stage_the_bonus_stays_and_nothing_is_penalised():
-    values = hyper(
-        entropy_bonus=0.4, entropy_half_life=50.0, entropy_penalty=0.03, time_penalty=0.02, penalty_start=600.0
-    )
+    values = hyper(entropy_bonus=0.4, entropy_half_life=50.0, wire_penalty=0.03, time_penalty=0.02, penalty_start=600.0)
     for step in (0, 50, 700):
         assert float(entropy_weight(values, jnp.int32(step), straight_through=True)) == pytest.approx(-0.4)
         assert float(time_weight(values, jnp.int32(step), straight_through=True)) == 0

@@ -1,4 +1,4 @@
-"""Settings of nram 0.1 are read: from the zoo's weights, from run folders and from configuration files."""
+"""Settings of earlier versions are read: from the zoo's weights, from run folders and from configuration files."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,7 @@ from support.configs import plain_config
 
 import nram
 from nram.errors import UsageError
-from nram.training.config import CullConfig, StageConfig
+from nram.training.config import CullConfig, HyperConfig, StageConfig
 from nram.training.old_settings import RENAMED, converted
 from nram.training.ranges import Range
 from nram.training.run_folder import RunFolder, read_config
@@ -61,6 +61,27 @@ def test_an_old_name_on_the_command_line_works_and_warns(old, new):
         config = plain_config("merge", old, "stages.2.straight_through=false")
     now = f"{new}=true" if "hard" in old else f"stages.0.{new}=0.5"
     assert config == plain_config("merge", now, "stages.2.straight_through=false")
+
+
+def test_the_wire_penalty_is_read_under_its_old_name(tmp_path: Path):
+    group = {"hyper": {"entropy_penalty": 0.2, "noise": 0.1}, "stages": [SOFT_STAGE]}
+    alone, grouped = {"task": "copy", **group}, {"task": "copy", "groups": [group, {"stages": [SOFT_STAGE]}]}
+    assert config_from_dict(alone).hyper == HyperConfig(noise=Range((0.1,)), wire_penalty=Range((0.2,)))
+    file = tmp_path / "old.json"
+    file.write_text(json.dumps(grouped))
+    old, new = load_config("copy", file=file).groups
+    assert old.hyper == config_from_dict(alone).hyper and new.hyper == HyperConfig()
+    with pytest.raises(UsageError, match="hyper.entropy_penalty is unknown"):  # which of both is meant?
+        config_from_dict({**alone, "hyper": {"entropy_penalty": 0.2, "wire_penalty": 0.3}})
+
+
+@pytest.mark.parametrize("key", ["entropy_penalty", "hyper.entropy_penalty"])
+def test_the_old_name_of_the_wire_penalty_on_the_command_line_works_and_warns(key):
+    with pytest.warns(DeprecationWarning, match=f"'{key}' is now called hyper.wire_penalty: .* in nram 0.4"):
+        assert plain_config("merge", f"{key}=0.5").hyper.wire_penalty == Range((0.5,))
+    with pytest.warns(DeprecationWarning, match=f"'{key}' is now called hyper.wire_penalty"):
+        config = load_config("merge", overrides=[f"groups.1.{key}=0.5"])
+    assert [group.hyper.wire_penalty == Range((0.5,)) for group in config.groups] == [False, True, False]
 
 
 def test_a_removed_setting_on_the_command_line_is_refused():

@@ -4,8 +4,10 @@ Here everything happens in one process, so that every single moment can be tried
 command line do it with processes.
 """
 
+import json
 import os
 import shutil
+from collections import namedtuple
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -22,6 +24,7 @@ from nram.training.callbacks import Interrupted, Report, TrainingCallbacks
 from nram.training.checkpoint import read_description, save_arrays
 from nram.training.config import TrainConfig
 from nram.training.group import GroupState
+from nram.training.member import Hyper
 from nram.training.run_folder import RunFolder
 from nram.training.settings import config_from_dict
 from nram.training.trainer import train
@@ -372,6 +375,20 @@ def test_groups_stopped_at_every_report_end_the_same(groups_left_alone, tmp_path
         reports = Reports()
         with pytest.raises(Interrupted):
             go_on(tmp_path, GROUPS, callbacks=reports, stopping=lambda reports=reports: bool(reports.seen))
+    go_on(tmp_path, GROUPS)
+    assert ending(tmp_path) == groups_left_alone
+
+
+def test_a_checkpoint_with_the_old_name_of_the_wire_penalty_is_gone_on_with(groups_left_alone, tmp_path):
+    reports = Reports()
+    with pytest.raises(Interrupted):
+        go_on(tmp_path, GROUPS, callbacks=reports, stopping=lambda: len(reports.seen) == STOPS[2])
+    path = tmp_path / "checkpoint.safetensors"
+    populations = trainer._load_checkpoint(RunFolder(tmp_path), GROUPS)[1]
+    kind = namedtuple("OldHyper", [name.replace("wire", "entropy") for name in Hyper._fields])
+    old = {str(index): one._replace(hyper=kind(*one.hyper)) for index, one in populations.items()}
+    save_arrays(path, old, json.loads(json.dumps(read_description(path)).replace("wire_penalty", "entropy_penalty")))
+    assert b"entropy_penalty" in path.read_bytes() and b"wire_penalty" not in path.read_bytes()
     go_on(tmp_path, GROUPS)
     assert ending(tmp_path) == groups_left_alone
 

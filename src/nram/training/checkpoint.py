@@ -51,16 +51,18 @@ def read_description(path: Path) -> dict[str, Any]:
 
 
 def load_arrays(
-    path: Path, like: Callable[[dict[str, Any]], Tree], absent: Callable[[], dict[str, np.ndarray]] = dict
+    path: Path,
+    like: Callable[[dict[str, Any]], Tree],
+    converted: Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]] = dict,
 ) -> tuple[Tree, dict[str, Any]]:
     """Read a tree of arrays and its description. From the description, `like` gives the tree that it should be: a tree
-    with arrays or shapes of the same structure, shapes and types. `absent` gives the arrays that files of earlier
-    versions do not have, by name."""
+    with arrays or shapes of the same structure, shapes and types. `converted` turns the arrays of earlier versions, by
+    name, into those of today."""
     import jax
 
     arrays, description = _read(path)
     wanted = like(description)
-    arrays = {**absent(), **arrays}
+    arrays = converted(arrays)
     expected = {name: (tuple(leaf.shape), np.dtype(leaf.dtype)) for name, leaf in _named_leaves(wanted)}
     found = {name: (array.shape, array.dtype) for name, array in arrays.items()}
     if expected != found:

@@ -56,7 +56,7 @@ class HyperConfig:
     noise: Range = Range((0.0,))  # eta: the variance of the gradient noise is eta / (1 + t)^0.55
     entropy_bonus: Range = Range((0.05, 1.0), continuous=True)  # its weight at the start
     entropy_half_life: Range = Range((40.0, 150.0), continuous=True)  # steps until it has halved
-    entropy_penalty: Range = Range((0.03, 0.3), continuous=True)  # the late penalty's weight
+    wire_penalty: Range = Range((0.03, 0.3), continuous=True)  # late weight of the mean entropy of wires
     time_penalty: Range = Range((0.003, 0.1), continuous=True)  # weight of the share of its steps a member uses
     penalty_start: Range = Range((400.0,))  # the step from which both penalties count
     output_scale: Range = Range((1.0, 3.0), continuous=True)  # of the controller's last layer at the start

@@ -134,11 +134,11 @@ class Retry:
         return cures
 
     def for_blur(self) -> list[Cure]:
-        penalty = self.config.hyper.entropy_penalty
+        penalty = self.config.hyper.wire_penalty
         stronger = "0.1..0.6" if max(penalty.values) == 0 else _scaled(penalty, 3)
-        crisp = f"{self.group}entropy_penalty={stronger}"
+        crisp = f"{self.group}wire_penalty={stronger}"
         return [
-            self.cure("A stronger entropy penalty, which makes circuits crisp.", "crisp", crisp),
+            self.cure("A stronger wire penalty, which makes circuits crisp.", "crisp", crisp),
             self.cure("An earlier penalty.", "early", f"{self.group}penalty_start=200"),
         ]
 

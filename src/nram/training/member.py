@@ -37,7 +37,7 @@ class Hyper(NamedTuple):
     noise: Array
     entropy_bonus: Array
     entropy_half_life: Array
-    entropy_penalty: Array
+    wire_penalty: Array
     time_penalty: Array
     penalty_start: Array
     output_scale: Array
@@ -115,7 +115,7 @@ def entropy_weight(hyper: Hyper, step: Array, straight_through: bool = False) ->
     if straight_through:
         return -hyper.entropy_bonus
     bonus = hyper.entropy_bonus * 0.5 ** (step / hyper.entropy_half_life)
-    return jnp.where(step >= hyper.penalty_start, hyper.entropy_penalty, 0.0) - bonus
+    return jnp.where(step >= hyper.penalty_start, hyper.wire_penalty, 0.0) - bonus
 
 
 def time_weight(hyper: Hyper, step: Array, straight_through: bool = False, at_once: bool = False) -> Array:

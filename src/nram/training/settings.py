@@ -23,7 +23,7 @@ from nram.files import parse_json, parse_toml, read_json, read_toml
 from nram.records import checked, listed
 from nram.tasks.base import Task
 from nram.training.config import DEFAULT_STAGES, GroupConfig, StageConfig, TrainConfig, problems_of
-from nram.training.old_settings import REMOVED, RENAMED, converted
+from nram.training.old_settings import REMOVED, RENAMED, RENAMED_HYPER, converted
 from nram.training.ranges import Range
 
 MOST_BYTES = 1 << 20  # of a file with settings
@@ -201,13 +201,15 @@ def setting_names(kind: type = TrainConfig) -> list[str]:
 
 def _full_name(key: str, kind: type = TrainConfig) -> str:
     """The dotted name that this key means: itself, or the one setting whose last part it is."""
+    if (old := key.removeprefix("hyper.")) in RENAMED_HYPER:
+        _warn_of_old_name(key, f"hyper.{RENAMED_HYPER[old]}", "0.4")
+        key = f"hyper.{RENAMED_HYPER[old]}"
     names, of_stages = setting_names(kind), setting_names(StageConfig)
     stage, _, rest = key.removeprefix("stages.").partition(".") if key.startswith("stages.") else ("*", "", key)
     if rest in REMOVED:
         raise UsageError(f"the setting '{key}' no longer exists: leave it out")
     if rest in RENAMED and rest != RENAMED[rest].split(".")[-1]:
-        text = f"the setting '{key}' is now called {RENAMED[rest]}: the old name goes in nram 0.3"
-        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        _warn_of_old_name(key, RENAMED[rest], "0.3")
         rest = RENAMED[rest]
     ends = [name for name in names if key in (name, name.split(".")[-1])]
     if key in ends or len(ends) == 1:
@@ -218,6 +220,11 @@ def _full_name(key: str, kind: type = TrainConfig) -> str:
     near = _nearest(key, names + [f"stages.0.{name}" for name in of_stages])
     hint = f"did you mean {' or '.join(near)}?" if near else "'nram train TASK --set help' lists the settings"
     raise UsageError(f"unknown setting {shown(key)}: {hint}")
+
+
+def _warn_of_old_name(old: str, new: str, end: str) -> None:
+    text = f"the setting '{old}' is now called {new}: the old name goes in nram {end}"
+    warnings.warn(text, DeprecationWarning, stacklevel=3)
 
 
 def _nearest(key: str, names: list[str]) -> list[str]:

@@ -24,6 +24,7 @@ from nram.training.diagnosis import failures_text, progress_notice
 from nram.training.group import Group, GroupState, Hooks, example_steps, work_of_step
 from nram.training.history import History
 from nram.training.member import StepReport
+from nram.training.old_settings import RENAMED_HYPER
 from nram.training.population import Population, abstract_population, member_at
 from nram.training.run_folder import RunFolder, described_config
 from nram.training.schedule import join, next_group, share_of
@@ -354,15 +355,23 @@ def _load_checkpoint(run: RunFolder, config: TrainConfig) -> tuple[_State, dict[
         }
         return shapes if config.groups else shapes["0"]
 
-    def absent() -> dict[str, np.ndarray]:
-        """Up to 0.2 every member had the step limits of the configuration."""
-        if config.groups:
-            return {}
-        limit, count = config.first_limit, config.stages[state.groups[0].stage].population
-        numbers = {"steps_per_item": limit.per_item, "steps_constant": limit.constant}
-        return {f"hyper.{name}": np.full(count, number, np.float32) for name, number in numbers.items()}
+    def converted(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The columns of `Hyper` under today's names, with those that earlier versions did not have."""
+        limit, new = config.first_limit, dict(arrays)
+        # Up to 0.2 there were no groups, and every member had the step limits of the configuration.
+        limits = {} if config.groups else {"steps_per_item": limit.per_item, "steps_constant": limit.constant}
+        for name, column in arrays.items():
+            if not name.endswith("hyper.learning_rate"):
+                continue
+            prefix = name.removesuffix("learning_rate")
+            for old, today in RENAMED_HYPER.items():
+                if prefix + old in new:
+                    new.setdefault(prefix + today, new.pop(prefix + old))
+            for absent, value in limits.items():
+                new.setdefault(prefix + absent, np.full_like(column, value))
+        return new
 
-    arrays, _ = load_arrays(path, like, absent)
+    arrays, _ = load_arrays(path, like, converted)
     populations = {int(index): one for index, one in arrays.items()} if config.groups else {0: arrays}
     for population in populations.values():
         _check_population(path, population)

@@ -242,5 +242,5 @@ class _Work:
         return NramError(
             f"the compiled machine and its twin in NumPy do not choose the same circuit on {self.task.name}, "
             f"n = {run.complexity}, memory {' '.join(map(str, run.start))}: two wires are so nearly equal that "
-            "rounding decides; train on with a higher entropy penalty"
+            "rounding decides; train on with a higher wire penalty"
         )
