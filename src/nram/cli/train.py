@@ -15,7 +15,7 @@ from nram.training.diagnosis import diagnose, failure_text, result_text
 from nram.training.display import TrainingDisplay
 from nram.training.job import TrainingJob
 from nram.training.run_folder import Result
-from nram.training.settings import config_to_dict, load_config, used_settings
+from nram.training.settings import PROTOCOLS, config_to_dict, load_config, used_settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "groups.1.hidden=8 sets it in one. A hyperparameter may be a number, a range that members draw from "
         "(learning_rate=2e-3..2e-2) or a choice (clip_activations='1|10|inf'). "
         "'--set help' lists all settings with their values. The exit status is 0 only if a member passed its "
-        "examination; a finished run that is asked again with --resume has the same status."
+        "examination, or, with --protocol paper, if one converged; a finished run that is asked again with --resume "
+        "has the same status."
     )
     parser.add_argument(
         "task",
@@ -40,6 +41,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=jax_seed, metavar="S", help="default: 0")
     parser.add_argument("--out", type=Path, metavar="RUN", help="the run's folder (default: runs/TASK-S)")
     parser.add_argument("--resume", action="store_true", help="continue the run in --out, or start it if there is none")
+    parser.add_argument(
+        "--protocol",
+        choices=PROTOCOLS,
+        help="in place of the recipe. 'paper': the paper's modules and techniques, gradient descent alone, settings "
+        "drawn at random, and the winner chosen by its error at the size of training",
+    )
     parser.add_argument("--config", type=Path, metavar="FILE", help="settings as TOML or JSON, in place of the recipe")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="one setting; may be repeated")
     parser.add_argument(
@@ -64,6 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.out,
         seed=arguments.seed,
         file=arguments.config,
+        protocol=arguments.protocol,
         overrides=arguments.set,
         resume=arguments.resume,
         words=arguments.words,
@@ -73,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
         result = job.run(arguments.device, TrainingDisplay("nram train"), stopping)
     ending = job.folder.ending
     assert ending is not None
-    learned = ending.perfect_members > 0
+    learned = ending.learned
     if arguments.json:
         advice = advice_json(diagnose(job.folder))
         print_json({**result, "run": str(job.folder.path), "learned": learned, **advice})
@@ -85,7 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _print_result(result: Result, job: TrainingJob) -> None:
     files = file_options(job.config)
     print_wrapped(result_text(result))
-    if not result.perfect_members:
+    if not result.learned:
         for failure in result.failed_examinations:
             print_wrapped(f"Examined under every step limit, {failure_text(failure, result.examined_members)}.")
         print_advice(diagnose(job.folder), FIRST_CURES)
@@ -96,7 +104,12 @@ def _print_result(result: Result, job: TrainingJob) -> None:
 def _list_settings(arguments) -> int:
     overrides = [words for words in arguments.set if words != "help"]
     config = load_config(
-        arguments.task, file=arguments.config, overrides=overrides, seed=arguments.seed, trust=arguments.trust
+        arguments.task,
+        file=arguments.config,
+        protocol=arguments.protocol,
+        overrides=overrides,
+        seed=arguments.seed,
+        trust=arguments.trust,
     )
     if arguments.json:
         print_json(config_to_dict(config))

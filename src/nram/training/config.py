@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, fields, replace
 from math import inf
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from nram.errors import UsageError
 from nram.extensions import is_file_name, known_task, select_modules
@@ -117,6 +117,7 @@ Batch = Annotated[int, Span(1, 65536)]
 CheckEvery = Annotated[int, Span(1, 10**8)]
 Validation = Annotated[int, Span(8, 100_000)]
 Constant = Annotated[int | None, Span(-MOST_LOOP, MOST_LOOP)]
+RankedBy = Literal["program", "training"]
 DEFAULT_STAGES = (StageConfig(3, 1000, 32),)
 
 
@@ -152,6 +153,7 @@ class TrainConfig:
     draw_steps: bool = False  # T(n) is never above the task's own; islands that restart draw theirs, up to that
     check_every: CheckEvery = 100  # steps between two looks at the validation set
     validation: Validation = 192  # validation instances
+    ranked_by: RankedBy = "program"  # as programs, up to twice the size; or by soft error at the size of training
     jitter: Factor = 1.5  # clones' hyperparameters are multiplied by up to this factor, or divided by it
     machine: MachineConfig = MachineConfig()  # shared by all members
     hyper: HyperConfig = HyperConfig()  # drawn by every member
@@ -241,6 +243,10 @@ def problems_of(config: TrainConfig) -> list[str]:
     return [f"groups.{index}: {line}" for index, line in found]
 
 
+def _trains_alone(stages: tuple[StageConfig, ...]) -> bool:
+    return len(stages) == 1 and not stages[0].cull.share and not stages[0].straight_through
+
+
 def _group_problems(config: TrainConfig) -> list[str]:
     task, machine = known_task(config.task), config.machine
     problems = []
@@ -256,6 +262,8 @@ def _group_problems(config: TrainConfig) -> list[str]:
         "hyper.entropy_half_life must be positive": min(config.hyper.entropy_half_life.values) > 0,
         "the last stage is straight_through, which leaves wires undecided: add a soft stage, which decides them":
             not config.stages[-1].straight_through,
+        "ranked_by=training needs members that train alone: one stage, without culling and straight_through":
+            config.ranked_by == "program" or _trains_alone(config.stages),
         "steps_constant leaves no step at the smallest complexity": config.step_limit(task.min_complexity) >= 1,
     }  # fmt: skip
     for name, values in ((field_.name, getattr(config.hyper, field_.name).values) for field_ in fields(HyperConfig)):

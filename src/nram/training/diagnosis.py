@@ -17,7 +17,7 @@ from nram.records import Tolerant, read_record
 from nram.training.config import TrainConfig
 from nram.training.cures import Cure, Retry, cure_lines
 from nram.training.history import History, duration, rough_duration
-from nram.training.run_folder import MOST_BYTES, Failure, Metrics, Result, RunFolder
+from nram.training.run_folder import MOST_BYTES, Converged, Failure, Metrics, Result, RunFolder
 from nram.training.trend import Trend
 
 NOTICE_WIDTH = 79  # columns
@@ -129,7 +129,9 @@ def failures_text(failures: list[dict[str, Any]]) -> str | None:
 
 
 def result_text(result: Result) -> str:
-    """How a finished run ended, in one sentence."""
+    """How a finished run ended, in a sentence or two."""
+    if result.converged:
+        return f"{_converged_text(result.converged)} {_winner_text(result)}"
     perfect, examined = result.perfect_members, result.examined_members
     if perfect:
         return (
@@ -138,6 +140,20 @@ def result_text(result: Result) -> str:
         )
     best = result.best_validation_exact_hard
     return f"No member is perfect yet: the best solves {best:.1%} of the validation instances, hard."
+
+
+def _converged_text(found: Converged) -> str:
+    soft = f"{found.soft:,} of {found.members:,} members converged" if found.soft else "No member converged"
+    both = f", {found.both:,} of them also as programs" if found.soft else f" (of {found.members:,})"
+    return f"{soft} (error 0 at the size of training){both}, after {found.updates:,} updates each."
+
+
+def _winner_text(result: Result) -> str:
+    """How the winner did beyond what chose it."""
+    if result.perfect_members:
+        return "The winner is perfect: soft and hard, under every step limit, and hard at n = 50."
+    failed = "; ".join(f"it failed {PARTS[one.part]}, first under {one.limit}" for one in result.failed_examinations)
+    return f"The winner is not perfect: {failed}."
 
 
 def _halting_text(result: Result) -> str:
@@ -177,8 +193,11 @@ def progress_notice(run: RunFolder, history: History, seconds_left: float) -> st
     if point.best_hard is None:
         solves = "was not checked as a program yet"
     still = "It is still getting better." if trend.improving else f"It got no better for {duration(trend.waiting)}."
+    after = f"After {duration(history.now)} no member is perfect yet."
+    if config.ranked_by == "training":
+        after = f"After {duration(history.now)} {counted(history.converged, 'member')} converged."
     lines = [
-        f"After {duration(history.now)} no member is perfect yet.",
+        after,
         f"  Reached: the best member{of_group} {solves}, at n <= {point.max_complexity}; soft error "
         f"{point.best_error:.3f}. {still if len(trend.errors) > 1 else 'Whether it gets better is not known yet.'}",
     ]
@@ -190,6 +209,8 @@ def progress_notice(run: RunFolder, history: History, seconds_left: float) -> st
     lines.append(f"  Time: at most about {rough_duration(seconds_left)} more at the present rate, with all steps.")
     if group.stages[-1].stop_at:
         lines[-1] += " It ends sooner when a member is perfect."
+    if config.ranked_by == "training":  # a protocol has no cures
+        return "\n".join(map(_folded, lines))
     if config.groups and not any(one.improving for one in history.trends.values()):
         lines.append(f"  No group gets better. What to try: {shell_command('doctor', run.path)}")
     cures: list[str] = []
@@ -220,8 +241,9 @@ class _Doctor:
         self.retry = Retry(run, self.config, self.history.best)
 
     def diagnosis(self) -> Diagnosis:
-        config, learned = self.config, self.result is not None and self.result.perfect_members > 0
-        cause, explanation, cures = (None, None, []) if learned or not self.rows else self._cause()
+        config, learned = self.config, self.result is not None and self.result.learned
+        settled = learned or not self.rows or config.ranked_by == "training"  # a protocol has no cures
+        cause, explanation, cures = (None, None, []) if settled else self._cause()
         return Diagnosis(
             run=str(self.run.path),
             task=config.task_name,
@@ -264,7 +286,7 @@ class _Doctor:
         config = self.config
         files = {"task": config.task if is_file_name(config.task) else None, "module": list(config.module_files)}
         match self.status:
-            case "finished" if self.result and self.result.perfect_members:
+            case "finished" if self.result and self.result.learned:
                 return shell_command("extract", self.run.path, **files)
             case "finished":
                 return shell_command("eval", self.run.path, **files)
@@ -279,7 +301,7 @@ class _Doctor:
         if not self.rows:
             return
         last, history = self.rows[-1], self.history
-        learned = self.result is not None and self.result.perfect_members > 0
+        learned = self.result is not None and self.result.learned
         for index, trend in {} if learned else sorted(history.trends.items()):
             whose = f" of {self.config.group_names[index]}" if self.config.groups else ""
             still = "it was still getting better" if trend.improving else "it was not getting better any more"

@@ -37,6 +37,7 @@ class Score(NamedTuple):
     error: Any  # mean share of wrong cells among those that should be modified
     exact: Any  # share of instances with every output cell right
     halted: Any = None  # hard only: share of instances on which it stopped by itself
+    soft: Any = None  # the soft machine's error at the size of training, where members are ranked by it
 
 
 class Outcomes(NamedTuple):

@@ -260,7 +260,8 @@ class Panel:
         level = f"level {report.highest_level} of {report.max_complexity}, " if self.config.curriculum.enabled else ""
         if report.best_hard is None:
             return f"{level}soft error {report.best_error:.3f}, not checked as a program yet"
-        reach = 2 * report.max_complexity  # of the validation set
+        # of the validation set
+        reach = (2 if self.config.ranked_by == "program" else 1) * report.max_complexity
         right = share_text(report.best_hard)
         return f"{right} right as a program up to n = {reach}, {level}soft error {report.best_error:.3f}"
 
@@ -342,9 +343,9 @@ class GroupsPanel(Panel):
         lines = []
         for index in sorted(self.unsaid):
             one = self.of_group[index]
-            words = [history.place(index), f"{history.right(index)} right"]
+            words = [history.place(index), history.reached(index)]
             words += [f"error {one.best_error:.3f}"] if one.best_hard != 1.0 else []
-            words += [trend] if (trend := history.trend(index)) else []
+            words += [trend] if (trend := history.trend(index)) and trend not in words[1] else []
             words += [counted(one.restarts, "restart")] if one.restarts else []
             lines.append(f"{clock} {self._name(index)}: {', '.join(words)}")
             lines += [f"{clock} {self._name(index)}: examined {_examined(one)}"] if one.examined else []

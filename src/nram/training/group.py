@@ -48,6 +48,8 @@ class GroupState:
     solved_hard: Share | None = None  # share of members solved at the last check
     best_hard: Share | None = None
     best_halted: Share | None = None
+    converged: Share | None = None  # where members are ranked by training: share with soft error 0
+    best_soft: Share | None = None  # there: the least soft error
     perfect: Steps = 0
 
 
@@ -218,9 +220,13 @@ class Group:
         """Whether a check found as many solved members as end the stage early. The last stage wants perfect ones."""
         stage, state = self.stage, self.state
         order = ranking(self.members(), score)
+        if score.soft is not None:
+            state.converged, state.best_soft = float(np.mean(score.soft == 0)), float(np.min(score.soft))
         state.solved_hard = float(np.mean(score.exact == 1.0))
         state.best_hard = float(score.exact[order[0]])
         state.best_halted = None if stage.straight_through else float(score.halted[order[0]])
+        if score.soft is not None:
+            return False  # every member has the same number of updates
         solved = [int(member) for member in order if score.exact[member] == 1.0]
         self.hooks.solved([member_at(self.members(), member) for member in solved[:EXAMINED]])
         if self.is_last_stage:

@@ -27,6 +27,8 @@ class GroupPoint(Point, Protocol):
     @property
     def population(self) -> int: ...
     @property
+    def solved_soft(self) -> float: ...
+    @property
     def solved_hard(self) -> float | None: ...
     @property
     def perfect(self) -> int: ...
@@ -109,11 +111,26 @@ class History:
         """The share of the validation instances that the group's best member solves as a program."""
         return share_text(self.last[index].best_hard if index in self.last else None)
 
+    @property
+    def converged(self) -> int:
+        """Of all members, those with soft error 0 at the last check, in a run that ranks them by training."""
+        return sum(round(point.solved_soft * point.population) for point in self.last.values())
+
+    def reached(self, index: int) -> str:
+        """How far a group came, in a few words."""
+        if self.config.ranked_by == "program":
+            return f"{self.right(index)} right"
+        point = self.last[index]
+        level = f"level {point.highest_level}, " if self.configs[index].curriculum.enabled else ""
+        return f"{level}{round(point.solved_soft * point.population)} of {point.population} converged"
+
     def trend(self, index: int) -> str:
         """Whether the group gets better, in a few words; empty while it is too early to say."""
         if index not in self.last:
             return ""
         point, trend = self.last[index], self.trends[index]
+        if self.config.ranked_by == "training" and point.solved_soft:
+            return f"{round(point.solved_soft * point.population)} converged"
         if point.perfect:
             return f"{point.perfect} perfect"
         if point.best_hard == 1.0:

@@ -52,23 +52,24 @@ class TrainingJob:
         *,
         seed: int | None = None,
         file: Path | None = None,
+        protocol: str | None = None,
         overrides: list[str] | None = None,
         resume: bool = False,
         words: list[str] | None = None,
         trust: bool = False,
     ) -> TrainingJob:
-        """A run of the recipe, or of a file with settings in its place, with `key=value` overrides.
+        """A run of the recipe, or of a protocol or a file with settings in its place, with `key=value` overrides.
 
         The folder is `runs/TASK-SEED` unless `out` is given. A run that continues keeps its own settings: they are
         compared with the recipe only if the caller gives any, and the seed only if the caller gives one. Python files
         that only the run or the file with the settings names are executed with `trust` alone.
         """
-        config = load_config(task, file=file, overrides=overrides, seed=seed, trust=trust)
+        config = load_config(task, file=file, protocol=protocol, overrides=overrides, seed=seed, trust=trust)
         path = out or Path("runs", f"{config.task_name}-{config.seed}")
         if words is None:
-            words = ["train", task, "--seed", str(config.seed)]
+            words = ["train", task, "--seed", str(config.seed), *(["--protocol", protocol] if protocol else [])]
             words += [word for override in overrides or () for word in ("--set", override)]
-        if resume and not (file or overrides) and RunFolder(path).exists:
+        if resume and not (file or protocol or overrides) and RunFolder(path).exists:
             folder = RunFolder.open(path, trust)
             folder.require_task(config.task)
             config = folder.config if seed is None else replace(folder.config, seed=seed)

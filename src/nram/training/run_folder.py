@@ -72,6 +72,17 @@ class Failure:
 
 
 @dataclass(frozen=True)
+class Converged(Tolerant):
+    """How many members of a run that ranks them by training converged: error 0 at the size of training."""
+
+    members: int
+    soft: int
+    hard: int
+    both: int
+    updates: int  # of each member
+
+
+@dataclass(frozen=True)
 class Result(Tolerant):
     """What is used of result.json."""
 
@@ -81,6 +92,11 @@ class Result(Tolerant):
     seconds: float
     failed_examinations: tuple[Failure, ...] = ()
     halting_members: int | None = None  # of the perfect ones
+    converged: Converged | None = None
+
+    @property
+    def learned(self) -> bool:
+        return self.converged.soft > 0 if self.converged else self.perfect_members > 0
 
 
 @dataclass(frozen=True)

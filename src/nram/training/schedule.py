@@ -24,6 +24,8 @@ def next_group(config: TrainConfig, states: Sequence[GroupState]) -> int | None:
     active = [index for index, state in enumerate(states) if not state.done]
     if not active:
         return None
+    if config.ranked_by == "training":  # like for like: no group has more updates than another
+        return min(active, key=lambda index: states[index].step)
     later = [index for index in active if states[index].stage > 0 or states[index].enough_at is not None]
     if later:
         return max(later, key=lambda index: (states[index].stage, -index))

@@ -5,6 +5,7 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from nram.extensions import known_task
@@ -13,6 +14,10 @@ from nram.training.cloning import jittered
 from nram.training.config import StageConfig, TrainConfig
 from nram.training.discrete import Score, compile_discrete
 from nram.training.evaluation import Trial, draw_trial
+from nram.training.footprint import members_at_once
+from nram.training.kernels import kernel_of
+from nram.training.mapping import mapped
+from nram.training.member import batch_outcomes
 from nram.training.population import Population
 
 CRISP = 20.0  # factor for the logits of a straight-through stage: 0.5 against 0.3 becomes certain
@@ -28,6 +33,8 @@ def compile_validation(config: TrainConfig, stage: StageConfig, devices: list[De
     The set goes up to twice the stage's complexity, because a member that does not generalise is not worth cloning.
     Half of it has twice the step limit, because neither is a member that must be stopped in time.
     """
+    if config.ranked_by == "training":
+        return _compile_soft_validation(config, stage, devices)
     task = known_task(config.task)
     instances, complexity = draw_trial(validation_of(config, stage))
     single, double = (task.step_limit.named(complexity, name) for name in ("T", "2T"))
@@ -40,13 +47,43 @@ def compile_validation(config: TrainConfig, stage: StageConfig, devices: list[De
     return validate
 
 
+def _compile_soft_validation(config: TrainConfig, stage: StageConfig, devices: list[Device]):
+    """A function from a population to every member's errors, soft and discrete, on the same instances.
+
+    As in the paper, these have the sizes of training, each as likely as the others, and the step limit T(n).
+    """
+    count = -(-config.validation // config.batch) * config.batch
+    of_file = known_task(config.task).examples is not None
+    trial = Trial(config.task, stage.max_complexity, count, config.seed, "validation", uniform=True, one_size=of_file)
+    instances, complexity = draw_trial(trial)
+    limits = np.asarray(config.step_limit(complexity), np.int32)
+    batches = jax.tree.map(lambda leaf: leaf.reshape(-1, config.batch, *leaf.shape[1:]), (instances, limits))
+    kernel = kernel_of(config, stage, devices)
+
+    def one(batches, hyper, controller):
+        run = partial(batch_outcomes, config, stage, hyper, controller, kernel=kernel.shape)
+        return jnp.mean(jax.lax.map(lambda batch: run(batch).error, batches))
+
+    soft_errors = mapped(one, devices, stage.population, members_at_once(config, stage, devices, kernel), shared=1)
+    run = compile_discrete(config.machine, devices, stage.population)
+
+    def validate(population: Population) -> Score:
+        controllers = population.members.controller
+        soft = np.asarray(soft_errors(batches, population.hyper, controllers))
+        return run(controllers, instances, limits).score._replace(soft=np.where(np.isfinite(soft), soft, 1.0))
+
+    return validate
+
+
 def ranking(population: Population, score: Score) -> np.ndarray:
     """Member indices from the best to the worst.
 
     Discrete exact match counts first, then how often a member halts by itself (a soft machine that idles may drift),
-    then its curriculum level, then its soft error.
+    then its curriculum level, then its soft error. Where members are ranked by training, only soft errors count.
     """
     progress = jax.tree.map(np.asarray, population.members.progress)
+    if score.soft is not None:
+        return np.lexsort((progress.error, score.soft))
     return np.lexsort((progress.error, -progress.level, -score.halted, -score.exact))
 
 

@@ -1,7 +1,7 @@
 """From words to a configuration: the one place that does it.
 
-A run's configuration is the one recipe (`nram/training/recipe.toml`), or `--config FILE` in its place, then every
-`--set key=value`. The recipe contains nothing about the task: its sizes and step limits are fitted to what the task
+A run's configuration is the one recipe (`nram/training/recipe.toml`), or `--protocol NAME` or `--config FILE` in its
+place, then every `--set key=value`. The recipe contains nothing about the task: its sizes and step limits are fitted to what the task
 says about itself. All problems are reported at once.
 """
 
@@ -12,6 +12,7 @@ import re
 import typing
 import warnings
 from collections import Counter
+from copy import deepcopy
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,8 @@ from nram.training.config import DEFAULT_STAGES, GroupConfig, StageConfig, Train
 from nram.training.old_settings import REMOVED, RENAMED, RENAMED_HYPER, converted
 from nram.training.ranges import Range
 
+PROTOCOLS = ("paper",)
+MOST_COPIES = 16  # of a group
 MOST_BYTES = 1 << 20  # of a file with settings
 _OF_GROUPS = tuple(field.name for field in dataclasses.fields(GroupConfig))  # what every group has for itself
 
@@ -34,22 +37,26 @@ def load_config(
     task: str,
     *,
     file: Path | None = None,
+    protocol: str | None = None,
     overrides: list[str] | None = None,
     seed: int | None = None,
     trust: bool = False,
 ) -> TrainConfig:
-    """The recipe, or a file in its place, then `key=value` overrides, checked.
+    """The recipe, or a protocol or a file in its place, then `key=value` overrides, checked.
 
     The user names the task and the overrides, so their Python files are executed. Those that only the file with the
     settings names are executed with `trust` alone.
     """
     known = get_task(task)
     task = lasting_name(task)
+    if file and protocol:
+        raise UsageError("--protocol and --config each replace the recipe: give one of them")
     if file is None:
-        data = recipe()
+        data = recipe(protocol)
         _fit_sizes(data, known)
     else:
         data = converted(_read_file(file))
+    _copy_groups(data)
     if data.setdefault("task", task) != task:
         raise UsageError(f"the configuration is for the task {shown(data['task'])}, not {task!r}")
     problems: list[str] = []
@@ -71,9 +78,12 @@ def load_config(
     return _checked(data, problems, str(file), trust)
 
 
-def recipe() -> dict[str, Any]:
-    """The settings of every run that has no file with settings."""
-    return parse_toml((resources.files("nram.training") / "recipe.toml").read_text())
+def recipe(protocol: str | None = None) -> dict[str, Any]:
+    """The settings of every run that has no file with settings, or those of a protocol."""
+    if protocol not in (None, *PROTOCOLS):
+        raise UsageError(f"unknown protocol {shown(protocol)}: choose from {', '.join(PROTOCOLS)}")
+    name = f"protocol_{protocol}.toml" if protocol else "recipe.toml"
+    return parse_toml((resources.files("nram.training") / name).read_text())
 
 
 def _tables(data: dict[str, Any]) -> list[dict[str, Any]]:
@@ -82,6 +92,23 @@ def _tables(data: dict[str, Any]) -> list[dict[str, Any]]:
     if not isinstance(groups, list) or not groups:
         return [data]
     return [group for group in groups if isinstance(group, dict)]
+
+
+def _copy_groups(data: dict[str, Any]) -> None:
+    """A group with `copies = 4` stands for four groups, each of which draws a structure of its own."""
+    groups = data.get("groups")
+    if not isinstance(groups, list):
+        return  # it is named with the other problems
+    every: list[Any] = []
+    for group in groups:
+        copies = group.pop("copies", 1) if isinstance(group, dict) else 1
+        if type(copies) is not int or not 1 <= copies <= MOST_COPIES:
+            raise UsageError(f"copies of a group: a whole number from 1 to {MOST_COPIES}, not {shown(copies)}")
+        numbered = (
+            [{**group, "name": f"{group.get('name', 'group')} {i + 1}"} for i in range(copies)] if copies > 1 else []
+        )
+        every += deepcopy(numbered) or [group]
+    data["groups"] = every
 
 
 def _fit_sizes(data: dict[str, Any], task: Task) -> None:
@@ -103,16 +130,19 @@ def _fill_in(data: dict[str, Any], task: Task) -> None:
             stage.setdefault("max_complexity", task.trained_up_to)
         if not isinstance(machine, dict):
             continue
-        for name in ("registers", "repeats", "hidden"):
+        for name in ("registers", "repeats", "hidden", "controller"):
             if isinstance(value := machine.get(name), str):
                 machine[name] = _drawn(value, f"structure {data.get('seed', 0)} {index} {name}")
 
 
 def _drawn(choices: str, seed: str) -> Any:
-    """One of some small numbers, as in 4|5|6; the text itself if it is something else."""
+    """One of some small numbers, as in 4|5|6, or of some words; the text itself if it is something else."""
     words = choices.split("|")
-    small = all(word.isdecimal() and len(word) < 6 for word in words)
-    return int(random.Random(seed).choice(words)) if small else choices
+    if len(words) == 1 and not words[0].isdecimal():
+        return choices
+    word = random.Random(seed).choice(words)
+    small = all(one.isdecimal() and len(one) < 6 for one in words)
+    return int(word) if small else word if word.isalpha() else choices
 
 
 def config_to_dict(config: Any) -> Any:

@@ -21,6 +21,7 @@ from nram.training.callbacks import Interrupted, Report, TrainingCallbacks
 from nram.training.checkpoint import load_arrays, save_arrays
 from nram.training.config import EXAMINED, MOST_COMPLEXITY, TrainConfig
 from nram.training.diagnosis import failures_text, progress_notice
+from nram.training.discrete import Score
 from nram.training.group import Group, GroupState, Hooks, example_steps, work_of_step
 from nram.training.history import History
 from nram.training.member import StepReport
@@ -151,15 +152,9 @@ class _Trainer:
         group = self.groups[index]
         config, population, score = group.config, group.members(), group.validated()
         self._stop_if_asked()
-        order = [int(member) for member in ranking(population, score)]
-        frozen, solved = group.frozen(), [member for member in order if score.exact[member] == 1.0]
-        halting = [member for member in solved if score.halted[member] == 1.0][:EXAMINED]
-        kept = [member for member in solved if frozen[member]] or solved
-        examined = list(dict.fromkeys([*halting, *kept[:EXAMINED]]))
-        perfect = [*group.perfect(halting), *group.perfect(kept)]
+        order, examined, perfect = _winners(group, score)
         halting = [member for member in perfect if group.examinations[member].halts]
-        perfect = list(dict.fromkeys([*halting, *perfect]))
-        order = [*perfect, *(member for member in order if member not in perfect)][:BEST]
+        order = order[:BEST]
         for rank, member in enumerate(order):
             one = member_at(population, member)
             description = {
@@ -192,8 +187,21 @@ class _Trainer:
             "seconds": round(self.state.seconds, 1),
             "device": device_name(self.devices),
         }
+        if score.soft is not None:
+            result["converged"] = self._converged()
         self.run.write_result(result)
         return result
+
+    def _converged(self) -> dict[str, int]:
+        """How many members of all groups converged, as soft machines and as programs, after how many updates."""
+        scores = [group.validated() for group in self.groups]
+        return {
+            "members": sum(len(score.soft) for score in scores),
+            "soft": sum(int(np.sum(score.soft == 0)) for score in scores),
+            "hard": sum(int(np.sum(score.error == 0)) for score in scores),
+            "both": sum(int(np.sum((score.soft == 0) & (score.error == 0))) for score in scores),
+            "updates": max(group.state.step for group in self.groups),
+        }
 
     def _tick(self) -> float:
         """Count the time since the last tick, compiling and saving included, and return it."""
@@ -234,7 +242,7 @@ class _Trainer:
             best_error=float(error.min()),
             median_error=float(np.median(error)),
             best_exact=float(np.asarray(report.exact).max()),
-            solved_soft=float(np.mean(solved)),
+            solved_soft=float(np.mean(solved)) if reached.converged is None else reached.converged,
             solved_hard=reached.solved_hard,
             best_hard=reached.best_hard,
             best_halted=reached.best_halted,
@@ -314,16 +322,37 @@ class _Trainer:
         self.saved_at = time.monotonic()
 
 
+def _winners(group: Group, score: Score) -> tuple[list[int], list[int], list[int]]:
+    """The members from the best to the worst, those that were examined, and the perfect ones of these.
+
+    Perfect members come first, and before them those that halt. Where members are ranked by training, the examination
+    comes after the choice and changes nothing about it.
+    """
+    order = [int(member) for member in ranking(group.members(), score)]
+    if score.soft is not None:
+        return order, order[:1], group.perfect(order[:1])
+    frozen, solved = group.frozen(), [member for member in order if score.exact[member] == 1.0]
+    halting = [member for member in solved if score.halted[member] == 1.0][:EXAMINED]
+    kept = [member for member in solved if frozen[member]] or solved
+    examined = list(dict.fromkeys([*halting, *kept[:EXAMINED]]))
+    perfect = [*group.perfect(halting), *group.perfect(kept)]
+    halting = [member for member in perfect if group.examinations[member].halts]
+    perfect = list(dict.fromkeys([*halting, *perfect]))
+    return [*perfect, *(member for member in order if member not in perfect)], examined, perfect
+
+
 def _hyper(member: Population) -> dict[str, float]:
     values = {name: float(value) for name, value in member.hyper._asdict().items()}
     return {**values, "learning_rate": abs(values["learning_rate"])}  # negative: frozen
 
 
 def best_group(states: list[GroupState]) -> int:
-    """The group that came furthest; the first of equals."""
+    """The group that came furthest; the first of equals. Where members are ranked by training, that of the best."""
 
     def merit(index: int) -> tuple[float, ...]:
         state = states[index]
+        if state.best_soft is not None:
+            return (-state.best_soft, -index)
         return (state.perfect, state.stage, state.best_hard or 0.0, state.rounds > 0, -index)
 
     return max(range(len(states)), key=merit)
