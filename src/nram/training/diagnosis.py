@@ -195,7 +195,7 @@ def progress_notice(run: RunFolder, history: History, seconds_left: float) -> st
     still = "It is still getting better." if trend.improving else f"It got no better for {duration(trend.waiting)}."
     after = f"After {duration(history.now)} no member is perfect yet."
     if config.ranked_by == "training":
-        after = f"After {duration(history.now)} {counted(history.converged, 'member')} converged."
+        after = f"After {duration(history.now)}, converged: {history.converged or 'no member'}."
     lines = [
         after,
         f"  Reached: the best member{of_group} {solves}, at n <= {point.max_complexity}; soft error "

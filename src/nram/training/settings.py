@@ -1,8 +1,8 @@
 """From words to a configuration: the one place that does it.
 
 A run's configuration is the one recipe (`nram/training/recipe.toml`), or `--protocol NAME` or `--config FILE` in its
-place, then every `--set key=value`. The recipe contains nothing about the task: its sizes and step limits are fitted to what the task
-says about itself. All problems are reported at once.
+place, then every `--set key=value`. The recipe contains nothing about the task: its sizes and step limits are fitted to
+what the task says about itself. All problems are reported at once.
 """
 
 import dataclasses
@@ -104,10 +104,11 @@ def _copy_groups(data: dict[str, Any]) -> None:
         copies = group.pop("copies", 1) if isinstance(group, dict) else 1
         if type(copies) is not int or not 1 <= copies <= MOST_COPIES:
             raise UsageError(f"copies of a group: a whole number from 1 to {MOST_COPIES}, not {shown(copies)}")
-        numbered = (
-            [{**group, "name": f"{group.get('name', 'group')} {i + 1}"} for i in range(copies)] if copies > 1 else []
-        )
-        every += deepcopy(numbered) or [group]
+        if copies == 1:
+            every.append(group)
+        else:
+            name = group.get("name", "group")
+            every += [{**deepcopy(group), "name": f"{name} {number}"} for number in range(1, copies + 1)]
     data["groups"] = every
 
 
