@@ -375,9 +375,9 @@ def test_the_work_that_is_left_counts_all_steps_of_all_stages_and_less_once_a_me
         hooks: Any = None  # of a group that trains
         return Group(config, [], hooks, again=True, state=GroupState(begun=True, **state)).work_left
 
-    assert left() == 16_000 * first + 1500 * last
-    assert left(step=1000) == 15_000 * first + 1500 * last
-    assert left(stage=1, step=100, first_steps=1000) == 15_000 * first + 1400 * last  # it may start again
+    assert left() == 40_000 * first + 1500 * last
+    assert left(step=1000) == 39_000 * first + 1500 * last
+    assert left(stage=1, step=100, first_steps=1000) == 39_000 * first + 1400 * last  # it may start again
     # It waits 100 steps for a member that halts, from the check that found a perfect one.
     assert left(stage=1, step=1100, first_steps=1000, perfect=1, enough_at=1100) == 100 * last
     assert left(stage=1, step=1125, first_steps=1000, perfect=1, enough_at=1100) == 75 * last

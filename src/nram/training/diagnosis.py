@@ -143,9 +143,9 @@ def result_text(result: Result) -> str:
 
 
 def _converged_text(found: Converged) -> str:
-    soft = f"{found.soft:,} of {found.members:,} members converged" if found.soft else "No member converged"
-    both = f", {found.both:,} of them also as programs" if found.soft else f" (of {found.members:,})"
-    return f"{soft} (error 0 at the size of training){both}, after {found.updates:,} updates each."
+    soft = f"{found.soft:,}" if found.soft else "None"
+    both = f", {found.both:,} of them also as programs" if found.soft else ""
+    return f"{soft} of {found.members:,} members converged (error 0 at the size of training){both}, after {found.updates:,} updates each."
 
 
 def _winner_text(result: Result) -> str:

@@ -137,13 +137,11 @@ def _fill_in(data: dict[str, Any], task: Task) -> None:
 
 
 def _drawn(choices: str, seed: str) -> Any:
-    """One of some small numbers, as in 4|5|6, or of some words; the text itself if it is something else."""
+    """One of some small numbers, as in 4|5|6, or of some words, as in mlp|lstm; the text itself if it is neither."""
     words = choices.split("|")
-    if len(words) == 1 and not words[0].isdecimal():
-        return choices
-    word = random.Random(seed).choice(words)
-    small = all(one.isdecimal() and len(one) < 6 for one in words)
-    return int(word) if small else word if word.isalpha() else choices
+    if all(word.isdecimal() and len(word) < 6 for word in words):
+        return int(random.Random(seed).choice(words))
+    return random.Random(seed).choice(words) if all(word.isalpha() for word in words) else choices
 
 
 def config_to_dict(config: Any) -> Any:
