@@ -145,7 +145,8 @@ def result_text(result: Result) -> str:
 def _converged_text(found: Converged) -> str:
     soft = f"{found.soft:,}" if found.soft else "None"
     both = f", {found.both:,} of them also as programs" if found.soft else ""
-    return f"{soft} of {found.members:,} members converged (error 0 at the size of training){both}, after {found.updates:,} updates each."
+    who = f"{soft} of {found.members:,} members converged"
+    return f"{who} (error 0 at the size of training){both}, after {found.updates:,} updates each."
 
 
 def _winner_text(result: Result) -> str:
