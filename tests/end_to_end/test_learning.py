@@ -23,6 +23,7 @@ def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "access"
     result = nram("train", "access", "--out", str(folder))
     assert result["perfect_members"] >= 1
+    assert result["halting_members"] <= result["perfect_members"] <= result["examined_members"]
     return folder
 
 

@@ -337,12 +337,13 @@ def test_a_notice_says_what_was_reached_what_gets_better_and_how_long_it_may_tak
     assert lines == [
         "After 26:49 no member is perfect yet.",
         "  Reached: the best member of group hard solves 45% of the validation examples",
-        "    as a program, at n <= 5; soft error 0.400. It is still getting better.",
+        "    as a program, up to n = 12; soft error 0.400 at n <= 5. It is still getting",
+        "    better.",
         "  Groups: soft flat 24:10, hard better.",
         "  Next: hard: stage 1 when 4 members solve all 64 validation examples, now 0.",
-        f"  Next: paper joins at check {PAPER_JOINS}, now 1.",
-        "  Time: at most about 2 h 10 min more at the present rate, with all steps. It",
-        "    ends sooner when a member is perfect.",
+        f"  Next: paper joins at check {PAPER_JOINS}, now 1: in about 9 days.",
+        "  Time: all steps take about 2 h 10 min more at the present rate. It ends",
+        "    sooner when a member is perfect.",
     ]
     stage = RECIPE.group_configs[0].stages[0]
     history.add(read_record(Metrics, of_group(0, 2050, seconds=1700.0, best_hard=1.0, waits=True), "a row"))
@@ -383,6 +384,16 @@ def test_the_work_that_is_left_counts_all_steps_of_all_stages_and_less_once_a_me
     assert left(stage=1, step=1125, first_steps=1000, perfect=1, enough_at=1100) == 75 * last
     assert left(stage=1, step=1450, first_steps=1000, perfect=1, enough_at=1450) == 50 * last  # 1500 steps at most
     assert left(stage=1, step=100, done=True) == 0
+
+
+def test_a_run_that_got_worse_is_not_said_to_get_better(made, tmp_path):
+    made([], config=RECIPE, words=("train", "copy"))
+    run, history = RunFolder.open(tmp_path / "mine"), History(RECIPE)
+    for index in range(3):
+        row = of_group(0, 25 * index, seconds=30.0 * index, best_hard=0.3 - index / 50, best_error=0.3 + index / 50)
+        history.add(read_record(Metrics, row, "a row"))
+    notice = " ".join(progress_notice(run, history, 60.0).split())
+    assert "Whether it gets better is not known yet." in notice and "still getting better" not in notice
 
 
 TWO_GROUPS = """
@@ -432,7 +443,7 @@ def test_a_run_of_two_groups_says_where_it_stands_and_is_explained(tmp_path, mon
     (notice,) = [report.notice for report in notes.reports if report.notice]
     assert "Reached: the best member of group first solves" in notice
     assert "Whether it gets better is not known yet." in " ".join(notice.split())
-    assert "  Next: second joins at check 2, now 1." in notice and "  Time: at most about" in notice
+    assert "  Next: second joins at check 2, now 1: in about " in notice and "  Time: all steps take" in notice
     assert notice in notes.notes
     found = diagnose(job.folder)
     assert [(one.group_name, one.steps) for one in found.stages] == [("first", 20), ("second", 10)]

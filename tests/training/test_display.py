@@ -330,13 +330,13 @@ def test_every_group_has_a_line_with_what_it_is_at_and_whether_it_gets_better():
     assert f"mlp {hard.hidden}, {hard.registers} registers" in "\n".join(drawn(panel, 120))
 
 
-def test_below_stand_the_best_group_what_it_waits_for_and_an_upper_bound_of_the_time():
+def test_below_stand_the_best_group_what_it_waits_for_and_the_time_of_all_steps():
     rows = rows_of(groups_panel(SOFT, SOFT_BETTER, *HARD))
     assert rows["best"] == "soft: 61.5% right as a program up to n = 10, soft error 0.200"
     assert rows["trend"].endswith("getting better: right as a program, soft error")
     assert rows["next"] == "soft: stage 1 when 8 members solve all 96 validation examples, now 3"
-    assert rows["paper"] == f"joins at check {PAPER_JOINS}, now 32"  # in the line below `next`
-    assert "at most about 36 h left" in rows["time"]
+    assert rows["paper"] == f"joins at check {PAPER_JOINS}, now 32: in about 2 h 12 min"  # in the line below `next`
+    assert "about 36 h for all steps" in rows["time"]
 
 
 def test_a_group_says_when_it_is_in_its_last_stage_and_when_it_starts_again():
@@ -372,7 +372,10 @@ def test_a_run_without_groups_says_too_that_it_waits():
 def test_what_comes_next_is_what_the_schedule_does():
     """A group whose check has come joins at once, unless another is beyond its first stage."""
     before = replace(SOFT, checks=HARD_JOINS - 1)
-    assert groups_panel(before).history.next()[1] == f"hard joins at check {HARD_JOINS}, now {HARD_JOINS - 1}"
+    assert (
+        groups_panel(before).history.next()[1]
+        == f"hard joins at check {HARD_JOINS}, now {HARD_JOINS - 1}: in about 2 s"
+    )
     assert groups_panel(replace(SOFT, checks=HARD_JOINS)).history.next()[1] == "hard joins now"
     for first in (replace(LAST, checks=HARD_JOINS), replace(WAITS, checks=HARD_JOINS)):
         assert groups_panel(first).history.next()[1] == "hard joins after the last stage of soft"
@@ -386,7 +389,7 @@ def test_a_log_says_what_comes_next_only_when_it_is_new():
     panel.add(replace(SOFT, step=50, checks=2, seconds=20.0))
     assert panel.text() == "0:20 soft: n <= 5, 50 steps, 5% right, error 0.451"
     panel.add(replace(SOFT, step=100, checks=HARD_JOINS, seconds=30.0))
-    assert panel.text().splitlines()[2:] == ["0:30 next: hard joins now", "0:30 at most about 36 h left"]
+    assert panel.text().splitlines()[2:] == ["0:30 next: hard joins now", "0:30 about 36 h for all steps"]
 
 
 def test_a_group_that_was_not_needed_is_not_said_to_join_after_the_end():
@@ -408,9 +411,9 @@ def test_a_log_has_a_line_for_each_group_that_trained_since(capsys):
     assert lines[0] == "0:12 soft: n <= 5, 25 steps, 5% right, error 0.451"
     assert lines[1:3] == [
         "0:12 next: soft: stage 1 when 8 members solve all 96 validation examples, now 0",
-        f"0:12 next: hard joins at check {HARD_JOINS}, now 1",
+        f"0:12 next: hard joins at check {HARD_JOINS}, now 1: in about 84 s",
     ]
-    assert lines[3] == "0:12 at most about 36 h left"
+    assert lines[3] == "0:12 about 36 h for all steps"
     assert lines[4] == "19:40 soft: last stage ended, 100% right, 2 perfect, 12 restarts"
     assert any(line.startswith("19:40 hard: n <= 6, 300 steps, 30% right") for line in lines[5:])
 

@@ -71,10 +71,13 @@ def test_a_group_that_only_waits_for_members_that_halt_goes_first():
 def test_groups_that_are_among_the_best_or_get_better_have_more_turns():
     def shares(*errors: float, improved_at: int = 30) -> list[float]:
         states = [replace(WORKING, least_error=error, improved_at=improved_at) for error in errors]
-        return [share_of(states, index) for index in range(len(states))]
+        return [share_of(CONFIG, states, index) for index in range(len(states))]
 
     assert shares(0.2, 0.5, 0.4) == [LEAD, 1, 1]
     assert shares(0.5, 0.2, 0.4) == [1, LEAD, 1]
     assert shares(0.2, 0.24, 0.4) == [LEAD, LEAD, 1]
     assert shares(0.2, 0.5, 0.4, improved_at=30 - RECENT) == [LEAD, 1, 1]
     assert shares(0.2, 0.24, 0.4, improved_at=29 - RECENT) == [1, 1, LAG]
+    equal = replace(CONFIG, turns="equal")
+    states = [replace(WORKING, least_error=error) for error in (0.2, 0.5)]
+    assert [share_of(equal, states, index) for index in range(2)] == [1, 1]

@@ -293,12 +293,13 @@ def test_a_seed_that_jax_would_cut_short_is_refused():
         ("groups.0.stages.2.steps=4", "there is no stages.2.steps: the stages are numbered from 0 to 1"),
         ("groups.1.regsters=4", "unknown setting 'regsters': did you mean machine.registers?"),
         ("groups.1.seed=4", "unknown setting 'seed'"),
+        ("joins=4", "joins is a setting of each group: name one, as in groups.1.joins=..."),
         ("groups.x.batch=4", "there is no setting 'groups.x.batch': its groups are 0 (soft), 1 (hard), 2 (paper)"),
         ("groups.0=4", "groups.0 is a whole group: name one of its settings, as in groups.0.batch"),
         ("groups.2.batch=0", "groups.2.batch is 0: give 1 to 65536"),
         ("groups.1.straight_through=true", "groups.1: the last stage is straight_through"),
         ("groups.0.patience=1.5", "groups.0: stages.1.cull.patience is 1.5"),
-        ("groups.0.registers=4|x", "groups.0.machine.registers is '4|x', not a whole number"),
+        ("groups.0.registers=4|x", "groups.0.machine.registers is '4|x', not a whole number, nor several, as in 4|5|6"),
     ],
 )
 def test_a_problem_of_one_group_names_the_group(override, problem):

@@ -81,7 +81,7 @@ class CullConfig:
     soften: Share = 0.0  # up to this share of a clone's wires become undecided; their first choice stays first
     exponent: Factor = 4.0  # the larger, the better a member must fit before its discrete form counts
     lexicase: bool = False  # single examples in random order decide, not the mean error
-    islands: Members = 1  # groups of members that are culled and cloned separately
+    islands: Members = 1  # parts of the population that are culled and cloned separately
     patience: Range = Range((0.0,))  # checks without progress until an island restarts, by island in turn; 0: never
 
     def patience_of(self, island: int) -> int:
@@ -118,6 +118,7 @@ CheckEvery = Annotated[int, Span(1, 10**8)]
 Validation = Annotated[int, Span(8, 100_000)]
 Constant = Annotated[int | None, Span(-MOST_LOOP, MOST_LOOP)]
 RankedBy = Literal["program", "training"]
+Turns = Literal["progress", "equal"]
 DEFAULT_STAGES = (StageConfig(3, 1000, 32),)
 
 
@@ -153,6 +154,7 @@ class TrainConfig:
     draw_steps: bool = False  # T(n) is never above the task's own; islands that restart draw theirs, up to that
     check_every: CheckEvery = 100  # steps between two looks at the validation set
     validation: Validation = 192  # validation instances
+    turns: Turns = "progress"  # of groups: more for those that get better; or as much work for each
     ranked_by: RankedBy = "program"  # as programs, up to twice the size; or by soft error at the size of training
     jitter: Factor = 1.5  # clones' hyperparameters are multiplied by up to this factor, or divided by it
     machine: MachineConfig = MachineConfig()  # shared by all members
@@ -224,6 +226,11 @@ class TrainConfig:
         least = task.least_memory(stage.max_complexity)
         sizes = task.examples.memory_sizes(stage.max_complexity)
         return tuple(replace(stage, extra_memory=stage.extra_memory + size - least) for size in sizes)
+
+    def validated_up_to(self, stage: StageConfig) -> int:
+        """The largest complexity of the validation set: twice the stage's, or the stage's where that alone counts."""
+        task, most = known_task(self.task), (2 if self.ranked_by == "program" else 1) * stage.max_complexity
+        return min(most, task.trained_up_to) if task.examples else most
 
     def validation_cells(self, stage: StageConfig) -> int:
         """The cells of the validation set, whose instances go up to twice the stage's complexity."""

@@ -177,6 +177,3 @@ def _without(words: tuple[str, ...], flags: tuple[str, ...], options: tuple[str,
 def _scaled(values: Range, factor: float) -> str:
     scaled = [f"{value * factor:.3g}" for value in values.values]
     return (".." if values.continuous else "|").join(scaled)
-
-
-# ---- reading a run

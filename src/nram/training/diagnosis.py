@@ -172,13 +172,13 @@ def _halting_text(result: Result) -> str:
 # ---- the first level
 
 
-def first_level(config: TrainConfig) -> int:
+def start_level(config: TrainConfig) -> int:
     return max(config.curriculum.start, known_task(config.task).min_complexity)
 
 
 def has_left_first_level(config: TrainConfig, max_complexity: int, highest: int) -> bool:
     """Whether a member has left the first level, or none can: without a curriculum, or in a stage of one level."""
-    first = first_level(config)
+    first = start_level(config)
     return highest > first or not config.curriculum.enabled or max_complexity <= first
 
 
@@ -190,24 +190,28 @@ def progress_notice(run: RunFolder, history: History, seconds_left: float) -> st
     config, best = history.config, history.best
     group, point, trend = history.configs[best], history.last[best], history.trends[best]
     of_group = f" of group {config.group_names[best]}" if config.groups else ""
-    solves = f"solves {history.right(best)} of the validation examples as a program"
+    reach = group.validated_up_to(group.stages[point.stage])
+    solves = f"solves {history.right(best)} of the validation examples as a program, up to n = {reach}"
     if point.best_hard is None:
         solves = "was not checked as a program yet"
-    still = "It is still getting better." if trend.improving else f"It got no better for {duration(trend.waiting)}."
+    still = f"It got no better for {duration(trend.waiting)}."
+    if trend.improving:
+        better = history.gains(best)
+        still = "It is still getting better." if better else "Whether it gets better is not known yet."
     after = f"After {duration(history.now)} no member is perfect yet."
     if config.ranked_by == "training":
         after = f"After {duration(history.now)}, converged: {history.converged or 'no member'}."
     lines = [
         after,
-        f"  Reached: the best member{of_group} {solves}, at n <= {point.max_complexity}; soft error "
-        f"{point.best_error:.3f}. {still if len(trend.errors) > 1 else 'Whether it gets better is not known yet.'}",
+        f"  Reached: the best member{of_group} {solves}; soft error {point.best_error:.3f} at "
+        f"n <= {point.max_complexity}. {still}",
     ]
     trends = {config.group_names[one]: history.trend(one) for one in sorted(history.last) if config.groups}
     told = [f"{name} {words}" for name, words in trends.items() if words]
     if len(trends) > 1 and told:
         lines.append(f"  Groups: {', '.join(told)}.")
     lines += [f"  Next: {words}." for words in history.next()]
-    lines.append(f"  Time: at most about {rough_duration(seconds_left)} more at the present rate, with all steps.")
+    lines.append(f"  Time: all steps take about {rough_duration(seconds_left)} more at the present rate.")
     if group.stages[-1].stop_at:
         lines[-1] += " It ends sooner when a member is perfect."
     if config.ranked_by == "training":  # a protocol has no cures
@@ -305,7 +309,11 @@ class _Doctor:
         learned = self.result is not None and self.result.learned
         for index, trend in {} if learned else sorted(history.trends.items()):
             whose = f" of {self.config.group_names[index]}" if self.config.groups else ""
-            still = "it was still getting better" if trend.improving else "it was not getting better any more"
+            still = (
+                "it was still getting better"
+                if trend.improving and history.gains(index)
+                else "it was not getting better"
+            )
             yield f"Progress: the best member{whose} last got better at {duration(trend.improved)}; at the end {still}."
         soft, hard = max(row.solved_soft for row in self.rows), max(row.solved_hard or 0.0 for row in self.rows)
         # A run that learned may have stopped before training batches counted a member as solved soft.

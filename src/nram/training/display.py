@@ -260,8 +260,8 @@ class Panel:
         level = f"level {report.highest_level} of {report.max_complexity}, " if self.config.curriculum.enabled else ""
         if report.best_hard is None:
             return f"{level}soft error {report.best_error:.3f}, not checked as a program yet"
-        # of the validation set
-        reach = (2 if self.config.ranked_by == "program" else 1) * report.max_complexity
+        config = self.config.group_configs[report.group]
+        reach = config.validated_up_to(config.stages[report.stage])
         right = share_text(report.best_hard)
         return f"{right} right as a program up to n = {reach}, {level}soft error {report.best_error:.3f}"
 
@@ -398,7 +398,7 @@ class GroupsPanel(Panel):
         return gone if self.ended else f"{gone}, {self._left(latest)}"
 
     def _left(self, report: Report) -> str:
-        return f"at most about {rough_duration(report.seconds_left)} left"
+        return f"about {rough_duration(report.seconds_left)} for all steps"
 
 
 def _examined(report: Report) -> str:

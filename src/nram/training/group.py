@@ -52,6 +52,11 @@ class GroupState:
     best_soft: Share | None = None  # there: the least soft error
     perfect: Steps = 0
 
+    @property
+    def waits(self) -> bool:
+        """Whether the stage could end, and waits for members that also halt."""
+        return self.enough_at is not None
+
 
 class Hooks(NamedTuple):
     """What a group calls while it trains."""

@@ -10,7 +10,7 @@ from nram.display import counted
 from nram.errors import NramError
 from nram.training.config import StageConfig, TrainConfig
 from nram.training.run_folder import RunFolder
-from nram.training.trend import Point, Trend
+from nram.training.trend import Point, Trend, standing
 
 
 class GroupPoint(Point, Protocol):
@@ -74,7 +74,9 @@ class History:
 
         def merit(index: int) -> tuple[float, ...]:
             point = self.last[index]
-            return (point.perfect, point.stage, point.waits, point.best_hard or 0.0, -index)
+            if self.config.ranked_by == "training":
+                return (point.solved_soft, -point.best_error, -index)
+            return (*standing(point), -index)
 
         return max(self.last, key=merit, default=0)
 
@@ -154,7 +156,8 @@ class History:
             index = min(waiting, key=lambda one: self.config.groups[one].joins)
             joins, now = self.config.groups[index].joins, "now"
             if joins > self.checks:
-                now = f"at check {joins}, now {self.checks}"
+                wait = rough_duration((joins - self.checks) * self.now / max(1, self.checks))
+                now = f"at check {joins}, now {self.checks}: in about {wait}"
             elif best.stage or best.waits:  # which goes before the others
                 now = f"after the last stage of {self.config.group_names[self.best]}"
             words.append(f"{self.config.group_names[index]} joins {now}")

@@ -24,8 +24,6 @@ def next_group(config: TrainConfig, states: Sequence[GroupState]) -> int | None:
     active = [index for index, state in enumerate(states) if not state.done]
     if not active:
         return None
-    if config.ranked_by == "training":  # like for like: no group has more updates than another
-        return min(active, key=lambda index: states[index].step)
     later = [index for index in active if states[index].stage > 0 or states[index].enough_at is not None]
     if later:
         return max(later, key=lambda index: (states[index].stage, -index))
@@ -34,12 +32,14 @@ def next_group(config: TrainConfig, states: Sequence[GroupState]) -> int | None:
     return min(joined or active[:1], key=lambda index: states[index].turn)
 
 
-def share_of(states: Sequence[GroupState], index: int) -> float:
+def share_of(config: TrainConfig, states: Sequence[GroupState], index: int) -> float:
     """How many turns a group has for each turn of another: more while it is among the best and gets better, fewer while
-    it is neither.
+    it is neither. With `turns = "equal"` all have the same.
 
     Nobody loses all turns, because what is best at first may be a dead end.
     """
+    if config.turns == "equal":
+        return 1.0
     state = states[index]
     best = state.least_error <= min(one.least_error for one in states) + MARGIN
     improves = state.rounds - state.improved_at <= RECENT

@@ -201,6 +201,8 @@ def require_usable(config: TrainConfig) -> None:
 
 def _refusal(problems: list[str], groups: int) -> UsageError:
     """The problems, a line each. `--set` may cause the same problem in every group: it is told once."""
+    number = r"(machine\.(?:registers|repeats|hidden) is '.*', not a whole number)$"
+    problems = [re.sub(number, r"\1, nor several, as in 4|5|6", line) for line in problems]
     ends = {line: re.sub(r"^groups\.\d+[.:] ?", "", line) for line in problems}
     count = Counter(ends.values())
     told = dict.fromkeys(end if count[end] == groups > 1 else line for line, end in ends.items())
@@ -246,6 +248,8 @@ def _full_name(key: str, kind: type = TrainConfig) -> str:
     ends = [name for name in of_stages if rest in (name, name.split(".")[-1])]
     if len(ends) == 1 and (stage == "*" or stage.isdecimal()):
         return f"stages.{stage}.{ends[0]}"
+    if kind is TrainConfig and rest in setting_names(GroupConfig):
+        raise UsageError(f"{key} is a setting of each group: name one, as in groups.1.{key}=...")
     near = _nearest(key, names + [f"stages.0.{name}" for name in of_stages])
     hint = f"did you mean {' or '.join(near)}?" if near else "'nram train TASK --set help' lists the settings"
     raise UsageError(f"unknown setting {shown(key)}: {hint}")

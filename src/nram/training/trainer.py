@@ -31,6 +31,7 @@ from nram.training.run_folder import RunFolder, described_config
 from nram.training.schedule import join, next_group, share_of
 from nram.training.selection import compile_validation, ranking
 from nram.training.settings import config_to_dict
+from nram.training.trend import standing
 
 CHECKPOINT_SECONDS = 20
 SOLVED_ERROR = 0.02  # a member with a smaller moving error at the stage's last level counts as solved, soft
@@ -132,7 +133,7 @@ class _Trainer:
                 self._begin(state.current)
             stage = group.state.stage
             self._stop_if_asked()
-            group.round(share_of(state.groups, state.current))
+            group.round(share_of(self.config, state.groups, state.current))
             state.current = -1
             self._keep()
             if group.state.stage != stage or group.state.done:
@@ -225,7 +226,7 @@ class _Trainer:
         waiting = [group for group in self.groups if group.nearly_done]  # the run ends with the first
         left = sum(group.work_left for group in waiting[:1] or self.groups)
         line = Report(
-            waits=reached.enough_at is not None,
+            waits=reached.waits,
             group=index,
             group_name=self._name(index),
             attempt=reached.attempt,
@@ -353,7 +354,7 @@ def best_group(states: list[GroupState]) -> int:
         state = states[index]
         if state.best_soft is not None:
             return (-state.best_soft, -index)
-        return (state.perfect, state.stage, state.best_hard or 0.0, state.rounds > 0, -index)
+        return (*standing(state), state.rounds > 0, -index)
 
     return max(range(len(states)), key=merit)
 

@@ -27,6 +27,24 @@ class Point(Protocol):
     def best_hard(self) -> float | None: ...
 
 
+class Standing(Protocol):
+    """How far a group came."""
+
+    @property
+    def perfect(self) -> int: ...
+    @property
+    def stage(self) -> int: ...
+    @property
+    def waits(self) -> bool: ...
+    @property
+    def best_hard(self) -> float | None: ...
+
+
+def standing(group: Standing) -> tuple[float, ...]:
+    """Larger for a group that came further."""
+    return group.perfect, group.stage, group.waits, group.best_hard or 0.0
+
+
 class Trend:
     """The best results of the present stage, and when they last got better. Reports are added one by one."""
 
