@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from nram import load_program
+
 ROOT = Path(__file__).parents[2]
 SCRIPTS = ROOT / "benchmarks"
 RUN = {"subject": "copy", "seed": 0, "command": "nram train copy", "seconds": 10.0, "learned": True}
@@ -66,3 +68,12 @@ def test_a_table_can_be_printed(copied: Path):
     found = tables(copied / "benchmarks", "runs", str(copied / "results" / "runs.jsonl"))
     assert ROW in found.stdout
     assert tables(copied / "benchmarks", "rows", "x").returncode == 2
+
+
+def test_the_program_in_the_readme_is_that_of_the_zoo():
+    program = load_program("access@trained")
+    made, listing = dict(program.made), str(program).partition("always:")[2].rstrip().splitlines()
+    page = (ROOT / "README.md").read_text()
+    assert f"$ {made['command']} && nram extract runs/access-{made['seed']}" in page
+    assert f"    {made['simplified'].removeprefix('from ').partition(', for')[0]} -> 1 register, 1 state, 1 row" in page
+    assert "    always:" + "\n".join(f"    {line}" if line else line for line in listing) in page
