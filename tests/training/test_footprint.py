@@ -11,10 +11,11 @@ import pytest
 from nram.errors import UsageError
 from nram.machine.kernels.gpu.shape import WarpShape
 from nram.training import footprint
-from nram.training.config import MachineConfig, StageConfig, TrainConfig
+from nram.training.config import HyperConfig, MachineConfig, StageConfig, TrainConfig
 from nram.training.footprint import check_fits
 from nram.training.kernels import chosen_kernel
 from nram.training.mapping import mapped
+from nram.training.ranges import Range
 
 STAGE = StageConfig(3, 10, 12, step_slack=1)
 CONFIG = TrainConfig("access", batch=8, machine=MachineConfig(registers=2, hidden=8), stages=(STAGE,))
@@ -40,6 +41,14 @@ def test_everything_that_grows_makes_the_footprint_grow():
     assert stage_bytes(CONFIG, replace(STAGE, population=24), plenty, 1) > base
     assert stage_bytes(CONFIG, replace(STAGE, max_complexity=20), plenty, 1) > base
     assert stage_bytes(replace(CONFIG, batch=16), STAGE, plenty, 1) > base
+
+
+def test_a_penalty_on_registers_and_memory_keeps_them_for_the_backward_pass(monkeypatch):
+    monkeypatch.setenv("NRAM_PLAIN", "1")
+    penalised = replace(CONFIG, hyper=HyperConfig(state_penalty=Range((0.0, 0.1))))
+    size = CONFIG.memory_size(STAGE)
+    more = 4 * CONFIG.batch * CONFIG.loop_steps(STAGE) * (2 + size) * size
+    assert stage_bytes(penalised, STAGE, gpu(1), 1) == stage_bytes(CONFIG, STAGE, gpu(1), 1) + more
 
 
 def test_a_gpu_trains_all_members_at_once_or_as_many_as_fit_and_divide_them():

@@ -4,9 +4,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.flatten_util import ravel_pytree
+from support.random_controllers import random_controllers
 
 from nram.extensions import get_task, select_modules
 from nram.machine import Options, Wiring, init_controller, run_soft
+from nram.machine.controllers import MLP, Dense
 from nram.modules import MODULE_NAMES
 from nram.tasks.base import TracedInstance
 from nram.training.loss import compare, soft_outcome
@@ -67,6 +70,50 @@ def test_average_loss_is_the_footnotes(controller, swap_instance, history, weigh
 def test_entropy_is_a_mean_over_the_steps_up_to_the_limit(controller, swap_instance, history):
     expected = history[2][:LIMIT].mean()
     assert float(outcome(controller, swap_instance, "expected", 1.0).entropy) == pytest.approx(expected, rel=1e-5)
+
+
+TINY = Wiring(1, select_modules(("INC", "WRITE")))
+TINY_INSTANCE = TracedInstance(jnp.array([2, 1, 0]), jnp.array([1, 1, 1]), *2 * [jnp.ones(3, bool)])
+
+
+def test_the_entropy_of_registers_and_memory_is_a_mean_over_both_and_the_steps_up_to_the_limit():
+    """A circuit that is the same at every step, worked out by hand. So large a limit of logarithms counts."""
+    wires = [[1.0], [0.7, 0.3], [0.2, 0.8], [0.5, 0.4, 0.1]]  # INC, the address, the value, the register
+    last = Dense(jnp.zeros((1, 9)), jnp.log(jnp.array([*sum(wires, []), 0.5])))
+    nothing = Dense(jnp.zeros((1, 1)), jnp.zeros(1))
+    network = MLP((nothing, nothing), last)
+    register, memory, total, epsilon = np.eye(3)[0], np.eye(3)[[2, 1, 0]], 0.0, 0.05
+    for _ in range(LIMIT):
+        more = np.roll(register, 1)
+        address, value = (first * register + second * more for first, second in wires[1:3])
+        memory = (1 - address)[:, None] * memory + address[:, None] * value
+        register = 0.5 * register + 0.4 * more + 0.1 * np.eye(3)[0]
+        of_register, *of_cells = (
+            -sum(chance * np.log(max(chance, epsilon)) for chance in held) for held in (register, *memory)
+        )
+        total += (of_register + sum(of_cells) / 3) / 2
+    options = Options(epsilon=epsilon)
+    found = soft_outcome(network, TINY, TINY_INSTANCE, jnp.int32(LIMIT), STEPS, options, with_state=True)
+    assert found.state_entropy is not None and float(found.state_entropy) == pytest.approx(total / LIMIT, rel=1e-5)
+    without = soft_outcome(network, TINY, TINY_INSTANCE, jnp.int32(LIMIT), STEPS, options)
+    assert without.state_entropy is None and found[:5] == without[:5]
+
+
+def test_the_gradient_of_that_entropy_agrees_with_finite_differences(quick_jit, float64):
+    vector, back = ravel_pytree(random_controllers("mlp", TINY, 5, output_scale=2.0))
+
+    def entropy(vector):
+        machine = back(vector), TINY, TINY_INSTANCE, jnp.int32(LIMIT), STEPS, Options(renormalising=False)
+        return soft_outcome(*machine, with_state=True, dtype=jnp.float64).state_entropy
+
+    gradient = np.asarray(quick_jit(jax.grad(entropy))(vector))
+    directions = np.random.default_rng(0).normal(size=(5, vector.size))
+    directions /= np.linalg.norm(directions, axis=-1, keepdims=True)  # longer ones would cross the kinks of the network
+    points = vector[None, None] + 1e-3 * np.array([-2, -1, 1, 2])[None, :, None] * directions[:, None]
+    at = np.asarray(quick_jit(jax.vmap(jax.vmap(entropy)))(points))
+    slopes = at @ np.array([1, -8, 8, -1]) / 12e-3  # of fourth order
+    np.testing.assert_allclose(directions @ gradient, slopes, rtol=1e-6, atol=1e-8)
+    assert np.abs(slopes).min() > 1e-3
 
 
 def test_time_is_the_expected_share_of_the_steps_used(controller, swap_instance, history):

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nram.extensions import known_task
+from nram.training.cloning import jittered
 from nram.training.config import HyperConfig, MachineConfig, StageConfig, TrainConfig
 from nram.training.member import (
     Hyper,
@@ -23,7 +24,7 @@ from nram.training.member import (
     time_weight,
     train_step,
 )
-from nram.training.population import RANGES, compile_training, draw_hyper, init_population, stage_keys
+from nram.training.population import RANGES, Population, compile_training, draw_hyper, init_population, stage_keys
 from nram.training.ranges import Range
 
 STAGE = StageConfig(2, 4, 3, step_slack=1)
@@ -45,6 +46,7 @@ def hyper(**values) -> Hyper:
         "entropy_bonus": 0.2,
         "entropy_half_life": 50.0,
         "wire_penalty": 0.05,
+        "state_penalty": 0.0,
         "time_penalty": 0.02,
         "penalty_start": 600.0,
         "output_scale": 1.0,
@@ -177,6 +179,43 @@ def test_members_are_the_same_alone_and_in_company_and_in_any_number_of_calls():
     for a, b, c in zip(*(jax.tree.leaves(p.members) for p in (at_once, in_two, single)), strict=True):
         np.testing.assert_array_equal(a, b)
         np.testing.assert_array_equal(np.asarray(a)[1:2], c)
+
+
+def test_the_penalty_on_registers_and_memory_comes_late_and_lowers_their_entropy():
+    """Pairs of members that differ in this penalty alone. Later in training, the task lowers the entropy of both."""
+    stage = StageConfig(2, 4, 6, step_slack=1)
+    ranges = HyperConfig(state_penalty=Range((0.0, 1.0)), entropy_bonus=Range((0.0,)), penalty_start=Range((5.0,)))
+    machine = MachineConfig(registers=2, hidden=8, modules=("READ", "INC", "WRITE"))
+    config = replace(small(hyper=ranges), machine=machine, stages=(stage,))
+    pairs = np.array([0, 0, 1, 1, 2, 2])
+    members, values = jax.tree.map(lambda leaf: leaf[pairs], init_population(config, 3))
+    values = values._replace(state_penalty=jnp.array(3 * [0.0, 1.0]), wire_penalty=jnp.zeros(6))
+    advance, keys = compile_training(config, stage, jax.devices()[:1]), stage_keys(config, 0)[pairs]
+    before, _ = advance(Population(members, values), keys, 0, 5)
+    for leaf in map(np.asarray, jax.tree.leaves(before.members)):
+        np.testing.assert_array_equal(leaf[::2], leaf[1::2])
+    after, _ = advance(before, keys, 5, 25)
+
+    def entropy(values, controller):
+        batch = draw_batch(config, stage, values, jnp.int32(2), jax.random.key(7))
+        found = batch_outcomes(config, stage, values, controller, batch).state_entropy
+        assert found is not None
+        return jnp.mean(found)
+
+    found = np.asarray(jax.jit(jax.vmap(entropy))(values, after.members.controller))
+    assert np.all(found[1::2] < 0.8 * found[::2])
+
+
+def test_the_penalty_on_registers_and_memory_changes_no_other_draw():
+    with_it = replace(DRAWING, hyper=HyperConfig(state_penalty=Range((0.1, 1.0), continuous=True)))
+    for again in ((), (0, 4, 1)):
+        one, other = draw_hyper(DRAWING, 8, again), draw_hyper(with_it, 8, again)
+        assert not np.any(one.state_penalty) and len(np.unique(other.state_penalty)) == 8
+        for left, right in zip(one[:-1], other[:-1], strict=True):
+            np.testing.assert_array_equal(left, right)
+    moved = [jittered(config.hyper, draw_hyper(config, 8), np.ones(8, bool), 1.5, "") for config in (DRAWING, with_it)]
+    for left, right in zip(moved[0][:-1], moved[1][:-1], strict=True):
+        np.testing.assert_array_equal(left, right)
 
 
 def test_every_member_draws_its_own_settings_within_the_ranges():

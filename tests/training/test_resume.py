@@ -379,16 +379,18 @@ def test_groups_stopped_at_every_report_end_the_same(groups_left_alone, tmp_path
     assert ending(tmp_path) == groups_left_alone
 
 
-def test_a_checkpoint_with_the_old_name_of_the_wire_penalty_is_gone_on_with(groups_left_alone, tmp_path):
+def test_a_checkpoint_from_before_there_were_two_penalties_is_gone_on_with(groups_left_alone, tmp_path):
     reports = Reports()
     with pytest.raises(Interrupted):
         go_on(tmp_path, GROUPS, callbacks=reports, stopping=lambda: len(reports.seen) == STOPS[2])
     path = tmp_path / "checkpoint.safetensors"
     populations = trainer._load_checkpoint(RunFolder(tmp_path), GROUPS)[1]
-    kind = namedtuple("OldHyper", [name.replace("wire", "entropy") for name in Hyper._fields])
-    old = {str(index): one._replace(hyper=kind(*one.hyper)) for index, one in populations.items()}
+    assert Hyper._fields[-1] == "state_penalty"  # which it did not have
+    kind = namedtuple("OldHyper", [name.replace("wire", "entropy") for name in Hyper._fields[:-1]])
+    old = {str(index): one._replace(hyper=kind(*one.hyper[:-1])) for index, one in populations.items()}
     save_arrays(path, old, json.loads(json.dumps(read_description(path)).replace("wire_penalty", "entropy_penalty")))
-    assert b"entropy_penalty" in path.read_bytes() and b"wire_penalty" not in path.read_bytes()
+    content = path.read_bytes()
+    assert b"hyper.entropy_penalty" in content and b"hyper.state_penalty" not in content and b"wire" not in content
     go_on(tmp_path, GROUPS)
     assert ending(tmp_path) == groups_left_alone
 

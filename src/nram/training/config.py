@@ -57,8 +57,9 @@ class HyperConfig:
     entropy_bonus: Range = Range((0.05, 1.0), continuous=True)  # its weight at the start
     entropy_half_life: Range = Range((40.0, 150.0), continuous=True)  # steps until it has halved
     wire_penalty: Range = Range((0.03, 0.3), continuous=True)  # late weight of the mean entropy of wires
+    state_penalty: Range = Range((0.0,))  # late weight of the mean entropy of registers and memory cells
     time_penalty: Range = Range((0.003, 0.1), continuous=True)  # weight of the share of its steps a member uses
-    penalty_start: Range = Range((400.0,))  # the step from which both penalties count
+    penalty_start: Range = Range((400.0,))  # the step from which the penalties count
     output_scale: Range = Range((1.0, 3.0), continuous=True)  # of the controller's last layer at the start
 
 
@@ -235,6 +236,10 @@ class TrainConfig:
     def validation_cells(self, stage: StageConfig) -> int:
         """The cells of the validation set, whose instances go up to twice the stage's complexity."""
         return self.validation * known_task(self.task).least_memory(2 * stage.max_complexity)
+
+    def penalises_state(self, stage: StageConfig) -> bool:
+        """Whether the entropy of registers and memory may count in a stage. Discrete values have none."""
+        return max(self.hyper.state_penalty.values) > 0 and not stage.straight_through
 
     def loop_steps(self, stage: StageConfig) -> int:
         """The length of the compiled loop over time."""

@@ -54,6 +54,8 @@ def _activation_bytes(config: TrainConfig, stage: StageConfig, kernel: Kernel) -
     choices = 3 * wiring.wires * wiring.values  # logits, weights and their logarithms
     tapes = (writes + 2) * size * size
     vectors = (wiring.wires + 2 * wiring.values) * size + 8 * config.machine.hidden
+    if config.penalises_state(stage):
+        tapes += (config.machine.registers + size) * size
     return config.batch * config.loop_steps(stage) * (choices + tapes + vectors) * FLOAT
 
 

@@ -11,6 +11,8 @@ from nram.training.member import wiring_of
 def chosen_kernel(config: TrainConfig, stage: StageConfig, devices: list[Device]) -> Kernel:
     """The kernel of a stage, not compiled yet."""
     machine = config.machine
+    if config.penalises_state(stage):
+        return Kernel(None, "the kernels do not compute state_penalty")
     return choose_kernel(
         devices,
         wiring_of(machine),

@@ -43,6 +43,7 @@ class Hyper(NamedTuple):
     output_scale: Array
     steps_per_item: Array  # of T(n) in training; all members of an island have the same
     steps_constant: Array
+    state_penalty: Array  # the last, so that clones draw the changes of the others as before there was one
 
 
 def is_frozen(hyper: Hyper) -> np.ndarray:
@@ -118,6 +119,11 @@ def entropy_weight(hyper: Hyper, step: Array, straight_through: bool = False) ->
     return jnp.where(step >= hyper.penalty_start, hyper.wire_penalty, 0.0) - bonus
 
 
+def state_weight(hyper: Hyper, step: Array) -> Array:
+    """The weight of the mean entropy of registers and memory: 0 at first, later a penalty."""
+    return jnp.where(step >= hyper.penalty_start, hyper.state_penalty, 0.0)
+
+
 def time_weight(hyper: Hyper, step: Array, straight_through: bool = False, at_once: bool = False) -> Array:
     """The weight of the share of steps used: 0 at first and in most straight-through stages, later a penalty.
 
@@ -188,6 +194,7 @@ def batch_outcomes(
             options,
             kind=config.loss,
             scored_weight=config.scored_weight,
+            with_state=config.penalises_state(stage),
         )
 
     return jax.vmap(one)(instances, limits)
@@ -221,7 +228,10 @@ def cost_and_gradient(
 
     def total(outcomes: Outcome) -> Array:
         terms = (outcomes.loss, outcomes.entropy, outcomes.time)
-        return weights @ jnp.stack([jnp.mean(term) for term in terms])
+        value = weights @ jnp.stack([jnp.mean(term) for term in terms])
+        if outcomes.state_entropy is None:
+            return value
+        return value + state_weight(hyper, step) * jnp.mean(outcomes.state_entropy)
 
     if kernel is None:
 

@@ -37,9 +37,12 @@ RANGES = tuple(field.name for field in fields(HyperConfig))  # the hyperparamete
 def draw_hyper(config: TrainConfig, count: int, again: tuple[int, ...] = ()) -> Hyper:
     """Hyperparameters for `count` members: those of a population, or, with `again`, of an island that restarts."""
     rng = random.Random(" ".join(map(str, ("hyperparameters", config.seed, *again))))
-    drawn = [[getattr(config.hyper, name).draw(rng) for name in RANGES] for _ in range(count)]
-    columns = dict(zip(RANGES, zip(*drawn, strict=True), strict=True))
+    names = [name for name in RANGES if name != "state_penalty"]
+    drawn = [[getattr(config.hyper, name).draw(rng) for name in names] for _ in range(count)]
+    columns = dict(zip(names, zip(*drawn, strict=True), strict=True))
     limit = _drawn_limit(config, rng) if again else config.first_limit
+    # It came after the others. A draw among them would change theirs.
+    columns["state_penalty"] = tuple(config.hyper.state_penalty.draw(rng) for _ in range(count))
     columns |= {"steps_per_item": count * (limit.per_item,), "steps_constant": count * (limit.constant,)}
     return Hyper(**{name: jnp.array(column, jnp.float32) for name, column in columns.items()})
 

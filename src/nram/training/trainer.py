@@ -390,6 +390,7 @@ def _load_checkpoint(run: RunFolder, config: TrainConfig) -> tuple[_State, dict[
         limit, new = config.first_limit, dict(arrays)
         # Up to 0.2 there were no groups, and every member had the step limits of the configuration.
         limits = {} if config.groups else {"steps_per_item": limit.per_item, "steps_constant": limit.constant}
+        added = {"state_penalty": 0.0, **limits}
         for name, column in arrays.items():
             if not name.endswith("hyper.learning_rate"):
                 continue
@@ -397,7 +398,7 @@ def _load_checkpoint(run: RunFolder, config: TrainConfig) -> tuple[_State, dict[
             for old, today in RENAMED_HYPER.items():
                 if prefix + old in new:
                     new.setdefault(prefix + today, new.pop(prefix + old))
-            for absent, value in limits.items():
+            for absent, value in added.items():
                 new.setdefault(prefix + absent, np.full_like(column, value))
         return new
 
