@@ -1,8 +1,9 @@
 """How often training succeeds: for whole runs, and for starting members that train alone.
 
     python benchmarks/convergence.py runs runs/copy-*           # shares of finished runs, by task
+    python benchmarks/convergence.py first runs/copy-*          # the first-ranked member of each, up to n = 50
+    python benchmarks/convergence.py draw runs/listk-0          # the winner's settings, as --set words
     python benchmarks/convergence.py members listk              # 128 members of every group's first stage, no culling
-    python benchmarks/convergence.py members listk --group soft --without entropy_bonus,clipping --with noise
 
 A whole run counts as perfect if a member passed the final test: soft and hard, under every limit, and hard at n = 50.
 Unfinished runs are named and left out. Starting members have the structure that the seed draws for their group. One
@@ -16,10 +17,12 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
+import subprocess
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,12 +30,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from nram.training.config import TrainConfig
 
-OFF = {
-    "entropy_bonus": ["entropy_bonus=0"],
-    "curriculum": ["curriculum.enabled=false"],
-    "clipping": ["clip_activations=inf"],  # C1, of activations; C2 stays
-}
-ON = {"noise": ["noise=0.3"]}
 FITS = 4
 CHUNK = 50
 
@@ -72,20 +69,56 @@ def whole_runs(folders: list[str]) -> list[dict[str, Any]]:
     return rows
 
 
-def starting_members(overrides: list[str], arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
+def first_member(folder: str) -> dict[str, Any]:
+    """How the first-ranked member of a run does: at the size of training and up to n = 50, soft and hard, at T(n)."""
+    run = Path(folder)
+    record, began = json.loads((run / "run.json").read_text()), time.monotonic()
+    words = [sys.executable, "-m", "nram", "eval", folder, "--count", "1000", "--json"]
+    done = subprocess.run(words, capture_output=True, text=True, env={**os.environ, "JAX_PLATFORMS": "cpu"})
+    if not done.stdout.strip():
+        sys.exit(f"{folder}: {done.stderr[-500:]}")
+    report = json.loads(done.stdout)
+    curve = {point["max_complexity"]: point for point in report["curve"]}
+    places = {"trained": curve[report["trained_up_to"]], "far": curve[report["far"]]}
+    errors = {f"{mode}_{name}": one[mode]["error"] for name, one in places.items() for mode in ("soft", "hard")}
+    alone = next(one for one in report["perfection"] if one["mode"] == "hard" and one["limit"] == "T")
+    return {
+        "subject": report["task"],
+        "seed": record["config"]["seed"],
+        "command": " ".join(["nram", *record["arguments"]]),
+        "versions": record["versions"],
+        "device": record["device"],
+        "instances": report["instances"],
+        "seconds": round(time.monotonic() - began, 1),
+        "errors": errors,
+        "halts": alone["halted"] == 1.0,
+        "perfect": report["perfect"],
+    }
+
+
+def drawn(folder: str) -> str:
+    """The settings that the winner of a run drew, as words for `--set`: all else equal, seeds alone then differ."""
+    from nram.training.run_folder import RunFolder
+
+    config, _, description = RunFolder.open(Path(folder)).load_member(0)
+    machine = config.machine
+    settings = {name: getattr(machine, name) for name in ("registers", "repeats", "hidden", "controller")}
+    unset = ("steps_per_item", "steps_constant")
+    settings |= {name: value for name, value in description["hyper"].items() if name not in unset}
+    return " ".join(f"--set {name}={value}" for name, value in settings.items())
+
+
+def starting_members(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """A row for each group of the recipe, or for the one that was chosen."""
     from nram.training.settings import load_config
 
-    task, seed = arguments.task, arguments.seed
-    config = load_config(task, overrides=overrides, seed=seed)
-    if overrides and config == load_config(task, seed=seed):
-        sys.exit(f"{', '.join(overrides)} changes nothing: the recipe has it already")
+    config = load_config(arguments.task, seed=arguments.seed)
     names = [group.name for group in config.groups]
     if arguments.group not in (None, *names):
         sys.exit(f"--group {arguments.group}: unknown; choose from {', '.join(names)}")
     for name, group in zip(names, config.group_configs, strict=True):
         if arguments.group in (None, name):
-            yield {"group": name, "settings": overrides} | _members_of_group(group, arguments)
+            yield {"group": name} | _members_of_group(group, arguments)
 
 
 def _members_of_group(config: TrainConfig, arguments: argparse.Namespace) -> dict[str, Any]:
@@ -124,16 +157,6 @@ def _members_of_group(config: TrainConfig, arguments: argparse.Namespace) -> dic
     }
 
 
-def _changes(without: str, added: str) -> list[tuple[str | None, list[str]]]:
-    changes: list[tuple[str | None, list[str]]] = [(None, [])]
-    for word, names, known in (("without", without, OFF), ("with", added, ON)):
-        for name in filter(None, names.split(",")):
-            if name not in known:
-                sys.exit(f"--{word} {name}: unknown; choose from {', '.join(known)}")
-            changes.append((f"{word} {name}", known[name]))
-    return changes
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     verbs = parser.add_subparsers(dest="verb", required=True)
@@ -145,18 +168,23 @@ def main() -> None:
     members.add_argument("--steps", type=int, help="training steps (default: those of the group's first stage)")
     members.add_argument("--seed", type=int, default=0)
     members.add_argument("--group", metavar="NAME", help="a group of the recipe (default: all)")
-    members.add_argument("--without", default="", help=f"switch these off, one at a time: {', '.join(OFF)}")
-    members.add_argument("--with", default="", dest="added", help="switch on noise, which the recipe does not use")
+    first = verbs.add_parser("first", help="the first-ranked members of finished runs, up to n = 50")
+    first.add_argument("folders", nargs="+")
+    draw = verbs.add_parser("draw", help="the settings of a run's winner, as words for --set")
+    draw.add_argument("folder")
     arguments = parser.parse_args()
+    if arguments.verb == "draw":
+        print(drawn(arguments.folder))
+        return
+    rows: Iterable[dict[str, Any]]
     if arguments.verb == "runs":
         rows = whole_runs(arguments.folders)
+    elif arguments.verb == "first":
+        rows = map(first_member, arguments.folders)
     else:
-        for changed, overrides in _changes(arguments.without, arguments.added):
-            for row in starting_members(overrides, arguments):
-                print(json.dumps({"changed": changed} | row), flush=True)
-        return
+        rows = starting_members(arguments)
     for row in rows:
-        print(json.dumps(row))
+        print(json.dumps(row), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,14 @@
-"""How often the one recipe learns a task: many runs side by side, and one line of JSON for each.
+"""How often training succeeds: many runs side by side, and one line of JSON for each.
 
     python benchmarks/recipe.py merge copy --seeds 0..9 --side-by-side 12 --limit 475 --device gpu --out runs.jsonl
-    python benchmarks/recipe.py examples/files/sum.jsonl --seeds 0 --limit 600 --device gpu --out files.jsonl
+    python benchmarks/recipe.py examples/files/sum.jsonl --limit 600 --device gpu --out files.jsonl
+    python benchmarks/recipe.py listk merge --arms all,culling,gradients --seeds 0..4 --limit 300 --out ablation.jsonl
+    python benchmarks/recipe.py listk --protocol paper --arms all,noise --out paper.jsonl
     python benchmarks/tables.py runs runs.jsonl
 
 A task, or the file of one (.py), is trained by `nram train`; a file of examples by `nram learn --method train`. Every
-run is counted, and none is repeated: a run that is stopped by the limit counts as not learned.
+run is counted, and none is repeated: a run that is stopped by the limit counts as not learned. Arms switch one thing
+off at a time, `all` nothing; all have the same limit.
 """
 
 from __future__ import annotations
@@ -18,18 +21,42 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 GRACE = 30  # seconds after the limit until a run that does not stop is killed
+OF_PAPER = {
+    "noise": ["noise=0"],
+    "entropy_bonus": ["entropy_bonus=0"],
+    "curriculum": ["curriculum.enabled=false"],
+    "clip_activations": ["clip_activations=inf"],  # C1
+    "clip_gradient": ["clip_gradient=inf"],  # C2
+    "renormalise": ["renormalise=false"],
+}
+"""What the paper's protocol can do without."""
+
+OURS = {
+    "culling": ["cull.share=0", "cull.lexicase=false", "cull.patience=0", "cull.islands=1", "cull.soften=0"],
+    "islands": ["cull.islands=1", "cull.patience=0"],
+    "restarts": ["cull.patience=0"],
+    "lexicase": ["cull.lexicase=false"],
+    "hard_stages": ["straight_through=false"],
+    "module_order": ["modules=all", "repeats=2"],
+    "turns": ["turns=equal"],
+    "gradients": ["learning_rate=0"],
+}
+"""What the recipe can do without. Without gradients, selection and mutation are all there is."""
 
 
-def start(subject: str, seed: int, arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
+def start(subject: str, seed: int, arm: str, arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """Start a run. Returns what is known about it."""
-    out = folder / f"{Path(subject).name}-{seed}"  # sum.py and sum.jsonl
+    name = f"{Path(subject).name}-{seed}"  # sum.py and sum.jsonl
+    out = folder / (name if arm == "all" else f"{name}-{arm}")
     words = ["train", subject] if is_task(subject) else ["learn", subject, "--method", "train"]
+    words += ["--protocol", arguments.protocol] if arguments.protocol else []
     words += ["--seed", str(seed), "--device", arguments.device]
-    words += [word for setting in arguments.set for word in ("--set", setting)]
+    words += [word for setting in [*_switched(arm, arguments), *arguments.set] for word in ("--set", setting)]
     if not is_task(subject):
         words += ["--budget", str(arguments.limit)]
     limit = ["timeout", "-s", "INT", "-k", str(GRACE), str(arguments.limit)] if is_task(subject) else []
@@ -42,11 +69,16 @@ def start(subject: str, seed: int, arguments: argparse.Namespace, folder: Path) 
         text=True,
     )
     command = " ".join(["nram", *words])
-    return {"subject": subject, "seed": seed, "command": command, "process": process, "out": out, "began": time.time()}
+    known = {"subject": subject, "seed": seed, "arm": arm, "command": command}
+    return known | {"process": process, "out": out, "began": time.time()}
 
 
 def is_task(subject: str) -> bool:
     return Path(subject).suffix in ("", ".py")
+
+
+def _switched(arm: str, arguments: argparse.Namespace) -> list[str]:
+    return [] if arm == "all" else (OF_PAPER if arguments.protocol else OURS)[arm]
 
 
 def ended(run: dict[str, Any], arguments: argparse.Namespace) -> dict[str, Any]:
@@ -54,9 +86,9 @@ def ended(run: dict[str, Any], arguments: argparse.Namespace) -> dict[str, Any]:
     stdout, _ = run["process"].communicate()
     found = json.loads(stdout) if stdout.strip().startswith("{") else _read(run["out"] / "result.json")
     record = _read(run["out"] / "run.json") or _read(run["out"] / "training" / "0" / "run.json")
-    line = {name: run[name] for name in ("subject", "seed", "command")}
+    line = {name: run[name] for name in ("subject", "seed", "arm", "command")}
     line |= {
-        "learned": found.get("perfect_members", 0) > 0 if is_task(run["subject"]) else run["process"].returncode == 0,
+        "learned": bool(found.get("learned")) if is_task(run["subject"]) else run["process"].returncode == 0,
         "status": run["process"].returncode,
         "seconds": round(time.time() - run["began"], 1),
         "limit": arguments.limit,
@@ -64,7 +96,7 @@ def ended(run: dict[str, Any], arguments: argparse.Namespace) -> dict[str, Any]:
         "device": record.get("device"),
         "versions": record.get("versions"),
     }
-    kept = ("perfect_members", "halting_members", "best_validation_exact_hard", "group", "stages")
+    kept = ("perfect_members", "halting_members", "best_validation_exact_hard", "group", "stages", "converged")
     line |= {name: found[name] for name in kept if name in found}
     return line | {"reached": _reached(run["out"])}
 
@@ -88,7 +120,7 @@ def _read(path: Path) -> dict[str, Any]:
 def run_all(arguments: argparse.Namespace) -> None:
     first, _, last = arguments.seeds.partition("..")
     seeds = range(int(first), int(last or first) + 1)
-    waiting = [(subject, seed) for subject in arguments.subjects for seed in seeds]
+    waiting = [(subject, seed, arm) for subject in arguments.subjects for seed in seeds for arm in arguments.arms]
     end = time.time() + (arguments.total or float("inf"))
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(arguments.keep or temporary)
@@ -99,19 +131,23 @@ def run_all(arguments: argparse.Namespace) -> None:
                 running.append(start(*waiting.pop(0), arguments, folder))
             time.sleep(0.5)
             if time.time() > end:
-                waiting = []
+                waiting, end = [], float("inf")
                 for run in running:
                     run["process"].send_signal(signal.SIGINT)
-                end = float("inf")
             for run in [run for run in running if run["process"].poll() is not None]:
                 running.remove(run)
                 line = ended(run, arguments)
                 with arguments.out.open("a") as file:
                     file.write(json.dumps(line) + "\n")
-                print(line["subject"], line["seed"], line["learned"], line["seconds"], line["reached"], flush=True)
+                told = (line[name] for name in ("subject", "seed", "arm", "learned", "seconds", "reached"))
+                print(*told, line.get("converged", ""), flush=True)
 
 
-def main() -> None:
+def _arms(words: str) -> list[str]:
+    return [word for word in words.split(",") if word]
+
+
+def main(words: Iterable[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("subjects", nargs="+", help="those that take long first")
     parser.add_argument("--seeds", default="0", help="one, or a range as 0..9")
@@ -119,10 +155,17 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=1800, help="seconds of one run")
     parser.add_argument("--total", type=int, help="seconds until all runs are stopped; those that wait never start")
     parser.add_argument("--device", default="auto")
+    parser.add_argument("--protocol", choices=["paper"])
+    arms = f"with the recipe: {', '.join(OURS)}; with --protocol paper: {', '.join(OF_PAPER)}"
+    parser.add_argument("--arms", type=_arms, default=["all"], help=f"all, and what is switched off, {arms}")
     parser.add_argument("--set", action="append", default=[])
     parser.add_argument("--keep", help="a folder for the runs (default: they are removed)")
     parser.add_argument("--out", type=Path, required=True, help="the file to which a line for each run is added")
-    run_all(parser.parse_args())
+    arguments = parser.parse_args(None if words is None else list(words))
+    known = ("all", *(OF_PAPER if arguments.protocol else OURS))
+    if unknown := [arm for arm in arguments.arms if arm not in known]:
+        parser.error(f"unknown arms {', '.join(unknown)}: choose from {', '.join(known)}")
+    run_all(arguments)
 
 
 if __name__ == "__main__":

@@ -64,6 +64,74 @@ def members(found: Lines) -> list[list[str]]:
     return rows
 
 
+def arms(found: Lines) -> list[list[str]]:
+    """Runs in which one thing at a time was switched off: how many learned their subject."""
+    names = list(dict.fromkeys(line["arm"] for lines in found.values() for line in lines))
+    rows = [["without", *found]]
+    for arm in names:
+        cells = []
+        for lines in found.values():
+            tried = [line for line in lines if line["arm"] == arm]
+            learned = sum(line["learned"] for line in tried)
+            cells.append(f"{learned} of {len(tried)}: {interval(learned, len(tried))}" if tried else "-")
+        rows.append(["nothing" if arm == "all" else arm.replace("_", " "), *cells])
+    return rows
+
+
+def converged(found: Lines) -> list[list[str]]:
+    """Populations of members that trained alone: how many converged, in each arm."""
+    rows = [["", "without", "members", "updates", "converged, soft", "hard", "both"]]
+    for subject, lines in found.items():
+        for arm in dict.fromkeys(line["arm"] for line in lines):
+            parts = [line["converged"] for line in lines if line["arm"] == arm and line.get("converged")]
+            total = {name: sum(part[name] for part in parts) for name in ("members", "soft", "hard", "both")}
+            updates = sorted({f"{part['updates']:,}" for part in parts})
+            shares = [_share(total[name], total["members"]) for name in ("soft", "hard", "both")]
+            without = "nothing" if arm == "all" else arm.replace("_", " ")
+            rows.append([subject, without, f"{total['members']:,}", ", ".join(updates), *shares])
+    return rows
+
+
+def _share(successes: int, tries: int) -> str:
+    of = share(successes, tries)
+    return f"{successes}: {100 * of['share']:.2g}% ({100 * of['from']:.2g}..{100 * of['to']:.2g})" if tries else "-"
+
+
+def first_members(found: Lines) -> list[list[str]]:
+    """The first-ranked members of whole runs: how many are right beyond what chose them."""
+    rows = [["", "runs", "soft, n = 50, no error", "hard, n = 50, no error", "halts within T(n)"]]
+    for subject, lines in found.items():
+        counts = (
+            sum(line["errors"]["soft_far"] == 0 for line in lines),
+            sum(line["errors"]["hard_far"] == 0 for line in lines),
+            sum(line["halts"] for line in lines),
+        )
+        rows.append([subject, str(len(lines)), *(f"{count}: {interval(count, len(lines))}" for count in counts)])
+    return rows
+
+
+def paper_table(found: Lines) -> list[list[str]]:
+    """The paper's table beside ours, as `nram reproduce` prints it."""
+    lines = [line["cells"] for lines in found.values() for line in lines]
+    return [list(lines[0]), *(list(cells.values()) for cells in lines)]
+
+
+def overview(found: Lines) -> list[list[str]]:
+    """The README's table: runs on a GPU and on two cores, and the zoo's models beside the paper's."""
+    heads = ["task", "trained up to", "perfect runs, H200", "median", "perfect runs, two cores", "median"]
+    rows = [[*heads, "zoo: soft, n = 50", "zoo: program", "paper: generalises", "paper: discretises"]]
+    for subject, lines in found.items():
+        cells = next(line["cells"] for line in lines if "cells" in line)
+        row = [subject, cells["ours: n up to"]]
+        for on_gpu in (True, False):
+            tried = [line for line in lines if "learned" in line and ("H200" in line["device"]) == on_gpu]
+            learned = [line["seconds"] for line in tried if line["learned"]]
+            row += [f"{len(learned)} of {len(tried)}", f"{median(learned):.0f} s" if learned else "-"]
+        kept = ("ours: at n = 50", "ours: program of the network", "paper: generalisation", "paper: discretisation")
+        rows.append([*row, *(cells[name] for name in kept)])
+    return rows
+
+
 def trained() -> list[Any]:
     """The trained programs of the zoo, in the order of the paper's tasks."""
     from nram.extensions import task_names
@@ -117,6 +185,11 @@ KINDS: dict[str, Callable[[Lines], list[list[str]]]] = {
     "runs": runs,
     "subjects": subjects,
     "members": members,
+    "arms": arms,
+    "converged": converged,
+    "first-members": first_members,
+    "paper-table": paper_table,
+    "overview": overview,
     "zoo-sizes": zoo_sizes,
     "zoo-models": zoo_models,
     "zoo-proofs": zoo_proofs,

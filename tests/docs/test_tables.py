@@ -55,6 +55,34 @@ def test_a_table_is_made_from_the_runs_and_nothing_else_changes(copied: Path):
     assert tables(scripts, "--check").returncode == 0
 
 
+def lines_of(path: Path, *lines: dict[str, object]) -> Path:
+    path.write_text("".join(json.dumps(RUN | line) + "\n" for line in lines))
+    return path
+
+
+def test_arms_are_compared_by_task(tmp_path: Path):
+    file = lines_of(tmp_path / "arms.jsonl", {"arm": "all"}, {"arm": "culling", "learned": False}, {"arm": "culling"})
+    assert tables(SCRIPTS, "arms", str(file)).stdout.splitlines() == [
+        "| without | copy |",
+        "| --- | --- |",
+        "| nothing | 1 of 1: 21..100% |",
+        "| culling | 1 of 2: 9..91% |",
+    ]
+
+
+def test_populations_of_one_arm_are_added(tmp_path: Path):
+    counts = {"members": 500, "soft": 50, "hard": 5, "both": 4, "updates": 30000}
+    lines = [{"arm": "noise", "converged": counts}] * 2 + [{"arm": "noise"}]  # the last one was stopped
+    found = tables(SCRIPTS, "converged", str(lines_of(tmp_path / "some.jsonl", *lines))).stdout
+    assert "| copy | noise | 1,000 | 30,000 | 100: 10% (8.3..12) | 10: 1% (0.54..1.8) | 8: 0.8% (0.41..1.6) |" in found
+
+
+def test_first_members_are_counted(tmp_path: Path):
+    lines = [{"errors": {"soft_far": error, "hard_far": 0.0}, "halts": True} for error in (0.0, 0.1)]
+    found = tables(SCRIPTS, "first-members", str(lines_of(tmp_path / "some.jsonl", *lines))).stdout
+    assert "| copy | 2 | 1: 9..91% | 2: 34..100% | 2: 34..100% |" in found
+
+
 def test_a_figure_changed_by_hand_is_noticed(copied: Path):
     scripts, page = copied / "benchmarks", copied / "docs" / "page.md"
     tables(scripts)

@@ -39,7 +39,8 @@ def evaluation_report(
         progress(done, total, f"{mode}, n up to {complexity}, limit {limit}")
         done += 1
         trial = Trial(config.task, complexity, count, seed, "test", uniform)
-        return evaluate(config, controller, trial, mode, limit)._asdict()
+        score = evaluate(config, controller, trial, mode, limit)
+        return {"error": score.error, "exact": score.exact, "halted": score.halted}
 
     rows = {
         part: [
