@@ -345,6 +345,12 @@ def test_a_notice_says_what_was_reached_what_gets_better_and_how_long_it_may_tak
         "  Time: all steps take about 2 h 10 min more at the present rate. It ends",
         "    sooner when a member is perfect.",
     ]
+    assert progress_notice(run, history, 7800.0, 46.0).splitlines()[:-3] == lines[:-3]
+    assert progress_notice(run, history, 7800.0, 46.0).splitlines()[-2:] == [
+        "  Time: the run ends with its budget, in about 46 s; all steps would take about",
+        "    2 h 10 min. It ends sooner when a member is perfect.",
+    ]
+    assert progress_notice(run, history, 7800.0, 9000.0).splitlines() == lines
     stage = RECIPE.group_configs[0].stages[0]
     history.add(read_record(Metrics, of_group(0, 2050, seconds=1700.0, best_hard=1.0, waits=True), "a row"))
     words = f"Next: soft: waits up to {stage.halt_within} steps for {stage.stop_at} solved members that also halt."

@@ -15,6 +15,7 @@ from support.training_runs import ending, shared_compilation
 import nram
 from nram.cli import main
 from nram.errors import NramError, UsageError
+from nram.extensions import known_task
 from nram.learning import by_training
 from nram.learning.callbacks import LearningCallbacks
 from nram.learning.job import LearningJob
@@ -25,9 +26,12 @@ from nram.reproduction import job as reproduction
 from nram.reproduction.examining import Plan
 from nram.reproduction.job import ReproductionJob
 from nram.tasks.example_files import ExampleFile, read_examples
+from nram.training import trainer
 from nram.training.callbacks import Interrupted, Report, TrainingCallbacks
+from nram.training.checkpoint import save_arrays
 from nram.training.config import CullConfig, TrainConfig
 from nram.training.job import TrainingJob
+from nram.training.run_folder import RunFolder
 from nram.training.settings import load_config
 
 SETTINGS = {
@@ -226,6 +230,63 @@ def test_training_never_looks_at_held_out_examples(learned_from):
     others = [([0, a, a, 2, *[0] * 20], [a + 9, a, a, 2, *[0] * 20], 99) for a in (2, 3, 4, 5)]
     sizes, whole = learned_from("whole", training + held_out)
     assert sizes == {3} and learned_from("others", training + others) == ({3}, whole)
+
+
+def test_answers_are_examples_of_the_runs_that_follow(tmp_path, monkeypatch):
+    """With an answer another run is trained, and the run without it stays."""
+    rows = [{"input": [0, a, b, 0, 0], "output": [a * b % 5, a, b, 0, 0], "cells": [0], "steps": 9} for a, b in PAIRS]
+    (tmp_path / "products.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    examples, every = read_examples(tmp_path / "products.jsonl"), by_training.configurations
+    monkeypatch.setattr(by_training, "configurations", lambda job, parts: map(small, islice(every(job, parts), 1)))
+    job = LearningJob(examples, tmp_path / "out", method="train", device="cpu", resume=True)
+    assert (first := job.run().training) is not None and first.scored == 1
+    line = json.dumps({"input": [0, 0, 0, 0, 0], "output": [4, 0, 0, 0, 0], "cells": [0], "steps": 9})
+    (job.folder / "answers.jsonl").write_text(line)
+    assert (second := job.run().training) is not None and (second.runs, second.scored) == (1, 1)
+    assert job.run().training is None  # all is done
+    folders = sorted((job.folder / "training").iterdir())
+    given = [known_task(RunFolder.open(path).config.task).examples for path in folders]
+    inputs = [one.given()[0].input for one in given if one is not None]
+    zeros = [sum(not memory.any() for memory in memories) for memories in inputs]
+    assert folders[0].name == "0" and zeros == [0, 1] and len(inputs[1]) == len(inputs[0]) + 1
+
+
+class Slow(TrainingCallbacks):
+    """A clock by which every round takes 30 s, and nothing else takes any time."""
+
+    def __init__(self):
+        self.reports: list[Report] = []
+
+    def report(self, report: Report) -> None:
+        self.reports.append(report)
+
+    def monotonic(self) -> float:
+        return 30.0 * len(self.reports)
+
+
+def test_a_run_with_a_budget_says_when_it_ends_and_starts_no_round_that_would_end_later(task, tmp_path, monkeypatch):
+    slow, saves = Slow(), []
+    monkeypatch.setattr(trainer, "time", slow)
+    monkeypatch.setattr(trainer, "save_arrays", lambda *arguments: saves.append(save_arrays(*arguments)))
+    config = config_of(task)
+    config = replace(config, stages=(replace(config.stages[0], steps=10**6),))
+    run = TrainingJob.open(tmp_path / "run", config, ["train"])
+    with pytest.raises(Interrupted, match="stopped at step 30 of stage 0"):
+        run.run("cpu", slow, until=110.0)
+    assert [one.seconds_left for one in slow.reports] == [110, 80, 50]
+    notice = slow.reports[-1].notice
+    assert notice is not None and "Time: the run ends with its budget, in about 50 s; all steps" in notice
+    assert len(saves) == 4  # at the start and after every round, and not again at the end
+
+
+def test_learning_gives_its_runs_the_budget_that_is_left(examples, task, tmp_path, monkeypatch):
+    config = config_of(task)
+    endless = replace(config, stages=(replace(config.stages[0], steps=10**9),))
+    monkeypatch.setattr(by_training, "configurations", lambda job, parts: iter([endless]))
+    seen = Slow()
+    job = LearningJob(examples, tmp_path, budget=99, method="train", device="cpu")
+    job.run(WithTraining(seen), lambda: bool(seen.reports))
+    assert 0 < seen.reports[0].seconds_left < 99
 
 
 def test_learning_ends_at_the_first_check_with_a_program_that_fits(monkeypatch, tmp_path):

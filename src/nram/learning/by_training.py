@@ -1,16 +1,16 @@
 """Learning by training: one training run after another on the training examples, until one gives a program.
 
-Every run is trained by the one recipe. Held-out examples are never used to train or to select members;
-the extracted programs are scored on them. This module imports JAX.
+Every run is trained by the one recipe. Held-out examples are used as in the search: they accept or refuse programs that
+fit the training examples, and training ends when one is accepted. They are not used to train, to select members, to
+simplify programs or to rank them. This module imports JAX.
 """
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ from nram.programs.ir import Program
 from nram.programs.simplify import simplify
 from nram.programs.simplify.specialise import visited_situations
 from nram.runtime import device_name, find_devices, on_devices
+from nram.tasks.example_files import Example
 from nram.training.callbacks import Interrupted, TrainingCallbacks
 from nram.training.config import TrainConfig
 from nram.training.job import TrainingJob
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
     from nram.learning.job import LearningJob
 
 LEAST_SECONDS = 20.0  # compiling a stage takes about this long
-EXTRACTED = 8  # best members of a run whose programs are tried
-EARLY = 2  # of a check's members; trying one takes about a second
+EXTRACTED = 8  # best members of a finished run whose programs are tried
+EARLY = 2  # of a check's members, or of an unfinished run's; trying one takes about a second
 
 
 @dataclass(frozen=True)
@@ -69,28 +70,34 @@ def learn_by_training(
     tried = _Tried(parts)
     trained = False
 
-    def spent(share: float = 1.0) -> bool:
-        return bool(tried.fitting) or stopping() or time.monotonic() - began > share * seconds
+    def ended() -> bool:
+        return bool(tried.fitting) or stopping()
 
-    kinds = len(training_tasks(parts.training, job.name))
+    kinds = len(training_tasks(parts.learned_from, job.name))
     for index, config in enumerate(configurations(job, parts)):
-        run = TrainingJob.open(job.folder / "training" / str(index), config, job.words, resume=True)
+        # Further answers are further examples: the runs without them stay as they are.
+        name = f"{index}-{config.task_name.rpartition('-')[2]}" if parts.answers else str(index)
+        run = TrainingJob.open(job.folder / "training" / name, config, job.words, resume=True)
         if index < scored and run.result is not None:
             continue
-        if trained and (spent() or time.monotonic() - began > seconds - LEAST_SECONDS):
+        if trained and (ended() or time.monotonic() - began > seconds - LEAST_SECONDS):
             break
         trained = True
         tried.where = ("run", f"{index}, seed {config.seed}"), ("device", device_name(find_devices(job.device)))
+        until = began + seconds * min(1.0, (index + 1) / kinds)
         with contextlib.suppress(Interrupted):  # time is over: the members so far are used
-            run.run(job.device, callbacks, partial(spent, min(1.0, (index + 1) / kinds)), tried.early)
+            run.run(job.device, callbacks, ended, tried.early, until)
+        finished = run.result is not None
         with on_devices(job.device) as devices:
-            for member in best_members(run.folder, config, devices, EXTRACTED):
+            # An unfinished run can go on, and its members are then tried again. Members that fit were tried already.
+            many = EXTRACTED if finished or tried.fitting else EARLY
+            for member in best_members(run.folder, config, devices, many):
                 tried.add(member)
-                if stopping() and run.result is None:  # it can go on, and its members are then tried again
+                if stopping() and not finished:
                     break
-        scored = index if run.result is None else index + 1
+        scored = index + 1 if finished else index
         yield TrainingEnd(tried.best, tuple(tried.fitting), tried.refused, index + 1, scored, time.monotonic() - began)
-        if tried.fitting:
+        if tried.fitting or (not finished and index + 1 >= kinds):  # it had all the time that was left
             break
 
 
@@ -103,6 +110,9 @@ class _Tried:
     fitting: list[Candidate] = field(default_factory=list)
     refused: int = 0
     programs: set[Program] = field(default_factory=set)
+    """As extracted."""
+    forms: set[Program] = field(default_factory=set)
+    """As simplified; different programs may have the same form."""
     where: tuple[tuple[str, str], ...] = ()
     """The run, for the card."""
 
@@ -114,29 +124,37 @@ class _Tried:
     def add(self, member: MemberDetails) -> None:
         config, controller, description = member
         raw = extract_table(controller, wiring_of(config.machine), origin="trained")
-        if raw in self.programs:
-            return
-        self.programs.add(raw)
-        candidate = _simplified(raw, self.parts, (*training_details(config, description), *self.where))
-        self.best = better(self.best, candidate)
-        self.fitting += [candidate] if candidate.judgement.exact else []
-        self.refused += candidate.judgement.training.exact and not candidate.judgement.exact
+        if raw not in self.programs:
+            self.programs.add(raw)
+            self.add_program(raw, (*training_details(config, description), *self.where))
+
+    def add_program(self, raw: Program, how: tuple[tuple[str, str], ...]) -> None:
+        """Try the short form of a program, and the whole one if held-out examples refuse the short one."""
+        for program, simplified in _forms(raw, self.parts.learned_from):
+            if program in self.forms:
+                continue
+            self.forms.add(program)
+            candidate = Candidate(program, judgement_of(program, self.parts), (*how, ("simplified", simplified)))
+            self.best = better(self.best, candidate)
+            if candidate.judgement.exact:
+                self.fitting.append(candidate)
+            if candidate.judgement.exact or not candidate.judgement.training.exact:
+                break  # the whole form does the same on the training inputs
+            self.refused += 1
 
 
 def configurations(job: LearningJob, parts: Parts) -> Iterator[TrainConfig]:
     """One run after another, without end: the one recipe, with other seeds."""
-    tasks = training_tasks(parts.training, job.name)
+    tasks = training_tasks(parts.learned_from, job.name)
     for index in count():
         yield load_config(tasks[index % len(tasks)].name, seed=(job.seed + 1000 * index) % 2**32)
 
 
-def _simplified(raw: Program, parts: Parts, how: tuple[tuple[str, str], ...]) -> Candidate:
-    """Simplified for the training inputs, if that costs nothing on other examples; otherwise for every memory."""
-    simple = simplify(raw)
-    limits = ((one.instance, max(example_limits(one.instance.steps, one.cells))) for one in parts.training)
-    visited: set[Any] = set().union(*(visited_situations(simple, instance, limit) for instance, limit in limits))
-    shorter = simplify(simple, visited=visited)
-    whole, short = (Candidate(program, judgement_of(program, parts), how) for program in (simple, shorter))
-    if short.merit >= whole.merit:
-        return Candidate(short.program, short.judgement, (*how, ("simplified", FOR_THE_INPUTS)))
-    return Candidate(whole.program, whole.judgement, (*how, ("simplified", "with the same meaning on every memory")))
+def _forms(raw: Program, examples: Sequence[Example]) -> Iterator[tuple[Program, str]]:
+    """The program simplified for the inputs of these examples, then for every memory; each with words for its card."""
+    whole = simplify(raw)
+    limits = ((one.instance, max(example_limits(one.instance.steps, one.cells))) for one in examples)
+    visited: set[Any] = set().union(*(visited_situations(whole, instance, limit) for instance, limit in limits))
+    short = simplify(whole, visited=visited)
+    yield short, FOR_THE_INPUTS
+    yield whole, "with the same meaning on every memory"

@@ -20,16 +20,18 @@ class Candidate:
     """For its card: structure, candidates, network and the like."""
 
     @property
-    def merit(self) -> tuple[int, int, int, int]:
-        """For comparison: right examples, of these right training examples, halting, then shortness."""
-        training, held_out = self.judgement.training, self.judgement.held_out
+    def merit(self) -> tuple[bool, int, int, int]:
+        """For comparison: whether it is accepted, then right and halting on training examples, then shortness.
+
+        Held-out examples decide only whether it is accepted. So the choice does not bias the best one's score on them.
+        """
         length = self.program.operations + self.program.rows
-        return self.right, training.right, training.halted + held_out.halted, -length
+        return self.judgement.exact, self.right, self.judgement.training.halted, -length
 
     @property
     def right(self) -> int:
-        """The examples on which it is right, held-out ones included."""
-        return self.judgement.training.right + self.judgement.held_out.right
+        """The training examples on which it is right."""
+        return self.judgement.training.right
 
 
 def better(one: Candidate | None, other: Candidate | None) -> Candidate | None:

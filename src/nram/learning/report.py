@@ -148,7 +148,7 @@ def _scores(learned: Learned, judgement: Judgement) -> list[str]:
     answers = f", {counted(len(parts.answers), 'answer')} included" if parts.answers else ""
     lines = [
         f"Training examples: {_right(judgement.training)}{answers}",
-        f"Held-out examples: {_right(judgement.held_out)}; {larger}used in neither search nor training",
+        f"Held-out examples: {_right(judgement.held_out)}; {larger}used only to accept or refuse programs",
     ]
     if many := learned.refused:
         lines.append(

@@ -36,7 +36,7 @@ class Report:
     skipped: int  # updates that were not finite
     seconds: float  # so far, compiling included
     example_steps_per_s: float
-    seconds_left: float  # of training at this rate, if no stage ends early
+    seconds_left: float  # of training at this rate, if no stage ends early; never more than the budget
     peak_memory: int | None  # bytes of main memory that the process has used at most
     notice: str | None  # what the run said to the user at this report
     group: int = 0

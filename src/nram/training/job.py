@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,11 +87,13 @@ class TrainingJob:
         callbacks: TrainingCallbacks | None = None,
         stopping: Callable[[], bool] = lambda: False,
         solved: Callable[[list[MemberDetails]], None] = lambda members: None,
+        until: float = inf,
     ) -> dict[str, Any]:
         """Train to the end, from the checkpoint if there is one, and return the result.
 
         A finished run returns its result at once. When `stopping` becomes true, the run saves and raises `Interrupted`.
-        `solved` gets the members that a check finds right on the whole validation set, the best first.
+        `solved` gets the members that a check finds right on the whole validation set, the best first. The run stops at
+        the time `until` of `time.monotonic()`, as if asked to, and before a round that would end later.
         """
         callbacks = callbacks or TrainingCallbacks()
         if (result := self.result) is not None:
@@ -98,7 +101,7 @@ class TrainingJob:
             return result
         require("train", "training")
         with on_devices(device) as devices:
-            return self._train(devices, callbacks, stopping, solved)
+            return self._train(devices, callbacks, stopping, solved, until)
 
     def _train(
         self,
@@ -106,6 +109,7 @@ class TrainingJob:
         callbacks: TrainingCallbacks,
         stopping: Callable[[], bool],
         solved: Callable[[list[MemberDetails]], None],
+        until: float,
     ) -> dict[str, Any]:
         from nram.training.footprint import check_fits  # JAX
         from nram.training.trainer import train
@@ -122,6 +126,6 @@ class TrainingJob:
         with self.folder.locked():
             callbacks.started(self.config, self.folder.path, name)
             try:
-                return train(self.folder, self.config, devices, callbacks, stopping, solved)
+                return train(self.folder, self.config, devices, callbacks, stopping, solved, until)
             finally:
                 callbacks.ended()

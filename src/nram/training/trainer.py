@@ -7,6 +7,7 @@ an uninterrupted one.
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, fields, replace
+from math import inf
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -68,12 +69,14 @@ def train(
     callbacks: TrainingCallbacks | None = None,
     stopping: Callable[[], bool] = lambda: False,
     solved: Callable[[list[MemberDetails]], None] = lambda members: None,
+    until: float = inf,
 ) -> dict[str, Any]:
     """Train to the end, from the checkpoint if there is one. Returns the result.
 
-    `solved` gets the members that a check finds right on the whole validation set, the best first.
+    `solved` gets the members that a check finds right on the whole validation set, the best first. The run stops at the
+    time `until`, as if asked to, and before a round that would end later.
     """
-    trainer = _Trainer(run, config, devices, callbacks or TrainingCallbacks(), stopping, solved)
+    trainer = _Trainer(run, config, devices, callbacks or TrainingCallbacks(), stopping, solved, until)
     trainer.run_groups()
     return trainer.finish()
 
@@ -87,9 +90,10 @@ class _Trainer:
         callbacks: TrainingCallbacks,
         stopping: Callable[[], bool],
         solved: Callable[[list[MemberDetails]], None],
+        until: float,
     ):
         self.run, self.config, self.devices = run, config, devices
-        self.callbacks, self.stopping, self.solved = callbacks, stopping, solved
+        self.callbacks, self.stopping, self.solved, self.until = callbacks, stopping, solved, until
         populations: dict[int, Population] = {}
         if run.checkpoint.is_file():
             self.state, populations = _load_checkpoint(run, config)
@@ -105,7 +109,10 @@ class _Trainer:
         self.history.read(run)
         self.measured: tuple[float, float] = (0.0, 0.0)  # seconds, and the work done in them
         self.compiled: set[int] = set()  # groups with a report since the start of this process
+        self.rounds: dict[tuple[int, int], float] = {}  # seconds of the last round of each group and stage
+        self.longest = 0.0  # seconds of a round, compiling included
         self.saved_at = self.ticked_at = time.monotonic()
+        self.saved: Any = None  # what the checkpoint holds of this process
         self._keep()
 
     def _hooks(self, index: int) -> Hooks:
@@ -131,11 +138,14 @@ class _Trainer:
             group = self.groups[state.current]
             if group.population is None:
                 self._begin(state.current)
-            stage = group.state.stage
-            self._stop_if_asked()
+            stage, began = group.state.stage, time.monotonic()
+            # A round that is stopped is lost. A new stage compiles first.
+            self._stop_if_asked(self.rounds.get((self.latest, stage), self.longest))
             group.round(share_of(self.config, state.groups, state.current))
             state.current = -1
             self._keep()
+            self.rounds[self.latest, stage] = time.monotonic() - began
+            self.longest = max(self.longest, self.rounds[self.latest, stage])
             if group.state.stage != stage or group.state.done:
                 self._save()
             self._stop_if_asked()
@@ -224,7 +234,8 @@ class _Trainer:
         rate = steps * example_steps(config, stage) / took
         self._measure(index, steps, took, since)
         waiting = [group for group in self.groups if group.nearly_done]  # the run ends with the first
-        left = sum(group.work_left for group in waiting[:1] or self.groups)
+        left = sum(group.work_left for group in waiting[:1] or self.groups) * self.measured[0] / self.measured[1]
+        budget = max(0.0, self.until - time.monotonic())
         line = Report(
             waits=reached.waits,
             group=index,
@@ -253,12 +264,12 @@ class _Trainer:
             skipped=int(np.asarray(group.members().members.skipped).sum()),
             seconds=round(state.seconds, 2),
             example_steps_per_s=round(rate, 1),
-            seconds_left=round(left * self.measured[0] / self.measured[1], 1),
+            seconds_left=round(min(left, budget), 1),
             peak_memory=peak_memory(),
             notice=None,
         )
         self.history.add(line)
-        line = replace(line, notice=self._notice(line))
+        line = replace(line, notice=self._notice(left, budget))
         self.run.append_metrics(asdict(line))
         state.rows += 1
         self.callbacks.report(line)
@@ -273,13 +284,13 @@ class _Trainer:
         self.compiled.add(index)
         self.measured = seconds + (since if whole else took), work + steps * work_of_step(group.config, group.stage)
 
-    def _notice(self, report: Report) -> str | None:
+    def _notice(self, seconds_left: float, budget: float) -> str | None:
         """Where the run stands, after a minute and later. The clock decides nothing but these words."""
         due = sum(self.state.seconds >= seconds for seconds in NOTICES)
         if due <= self.state.notices or self.history.solved:
             return None
         self.state.notices = due
-        return progress_notice(self.run, self.history, report.seconds_left)
+        return progress_notice(self.run, self.history, seconds_left, budget)
 
     def _name(self, index: int) -> str | None:
         return self.config.group_names[index] if self.config.groups else None
@@ -301,12 +312,14 @@ class _Trainer:
         if time.monotonic() - self.saved_at >= CHECKPOINT_SECONDS:
             self._save()
 
-    def _stop_if_asked(self) -> None:
-        if self.stopping():
+    def _stop_if_asked(self, needed: float = 0.0) -> None:
+        """Save and stop, if the caller wants it or fewer seconds are left than needed."""
+        if self.stopping() or time.monotonic() + needed > self.until:
             self._tick()
             state = self.kept[1]
             state.seconds = self.state.seconds
-            self._save()
+            if self.saved is not self.kept:  # large populations take seconds
+                self._save()
             onwards = self.run.resume_command(self.config)
             group = state.groups[self.latest]
             where = self._named(self.latest, f"step {group.step} of stage {group.stage}")
@@ -320,7 +333,7 @@ class _Trainer:
         arrays = trees if self.config.groups else populations[0]
         description = {"state": asdict(state), "config": config_to_dict(self.config)}
         save_arrays(self.run.checkpoint, jax.tree.map(np.asarray, arrays), description)
-        self.saved_at = time.monotonic()
+        self.saved_at, self.saved = time.monotonic(), self.kept
 
 
 def _winners(group: Group, score: Score) -> tuple[list[int], list[int], list[int]]:
