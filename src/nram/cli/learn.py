@@ -45,7 +45,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=300.0,
         metavar="SECONDS",
-        help="for search and training together; loading, compiling and the report add a few seconds (default: 300)",
+        help="for search and training together; loading, the report, and compiling or steps that have begun when it "
+        "ends add some seconds (default: 300)",
     )
     parser.add_argument("--seed", type=jax_seed, default=0, metavar="S", help="default: 0")
     parser.add_argument("--out", type=Path, metavar="DIR", help="default: learned/NAME, by the name of the file")

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from nram.learning.job import LearningJob
 
 LEAST_SECONDS = 20.0  # compiling a stage takes about this long
-EXTRACTED = 8  # best members of a finished run whose programs are tried
-EARLY = 2  # of a check's members, or of an unfinished run's; trying one takes about a second
+EXTRACTED = 8  # best members of a run whose programs are tried
+EARLY = 2  # of a check's members, or when time is over; trying one takes about a second
 
 
 @dataclass(frozen=True)
@@ -89,11 +89,10 @@ def learn_by_training(
             run.run(job.device, callbacks, ended, tried.early, until)
         finished = run.result is not None
         with on_devices(job.device) as devices:
-            # An unfinished run can go on, and its members are then tried again. Members that fit were tried already.
-            many = EXTRACTED if finished or tried.fitting else EARLY
-            for member in best_members(run.folder, config, devices, many):
+            for number, member in enumerate(best_members(run.folder, config, devices, EXTRACTED), 1):
                 tried.add(member)
-                if stopping() and not finished:
+                late = number >= EARLY and time.monotonic() > until
+                if not finished and (stopping() or late):  # it can go on, and its members are then tried again
                     break
         scored = index + 1 if finished else index
         yield TrainingEnd(tried.best, tuple(tried.fitting), tried.refused, index + 1, scored, time.monotonic() - began)

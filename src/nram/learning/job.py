@@ -265,9 +265,7 @@ class _Work:
         self.callbacks.note("training: loading JAX")
         from nram.learning.by_training import learn_by_training  # imports JAX
 
-        scored, before = 0, self.before
-        if before is not None and before.trained is not None and before.answers == len(self.parts.answers):
-            scored = before.trained.scored
+        scored = 0 if self.before is None or self.before.trained is None else self.before.trained.scored
 
         def trained() -> Iterator[TrainingEnd]:
             try:
@@ -438,7 +436,6 @@ class _Report(Tolerant):
     program: dict[str, Any] | None
     programs: Annotated[tuple[_Program, ...], Span(0, 100)] = ()  # 0.2 did not write it, nor what was skipped
     skipped: Annotated[tuple[list[int], ...], Span(0, 10**6)] = ()
-    answers: Count = 0
     found: bool = False
 
 
