@@ -16,7 +16,7 @@ from nram.errors import NramError
 from nram.extensions import get_task
 from nram.programs.files import read_program
 
-TIMES = ("seconds", "seconds_left", "example_steps_per_s", "date", "created")
+TIMES = ("seconds", "seconds_left", "budget_left", "example_steps_per_s", "date", "created")
 # Three modules instead of fourteen compile within a second. Every stage ends with a checkpoint.
 SETTINGS = (
     "registers=2",

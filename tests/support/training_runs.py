@@ -12,7 +12,7 @@ from safetensors.numpy import load_file
 
 from nram.training import group, trainer
 
-CLOCK = ("seconds", "seconds_left", "example_steps_per_s", "peak_memory", "notice")
+CLOCK = ("seconds", "seconds_left", "budget_left", "example_steps_per_s", "peak_memory", "notice")
 
 
 @contextmanager

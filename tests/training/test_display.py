@@ -4,6 +4,7 @@ A run has groups, or, with a file of settings, one population that goes through 
 """
 
 import io
+import re
 import sys
 import types
 from dataclasses import asdict, replace
@@ -283,6 +284,7 @@ GROUP_STATES = {
     "a last stage that waits": (SOFT, SOFT_BETTER, *HARD, LAST, LAST_WAITS),
     "a new try": (SOFT, SOFT_BETTER, *HARD, LAST, AGAIN),
     "the last stage of a new try": (SOFT, LAST, AGAIN, replace(LAST, attempt=1, perfect=2)),
+    "a budget": (replace(SOFT, budget_left=46.0),),
     "the end": (SOFT, *HARD, replace(LAST, perfect=3, stage_ends=True)),
 }
 
@@ -291,6 +293,13 @@ def groups_panel(*reports: Report) -> GroupsPanel:
     panel = panel_of(*reports, config=RECIPE)
     assert isinstance(panel, GroupsPanel)
     return panel
+
+
+def test_a_run_with_a_budget_says_how_much_of_it_is_left():
+    panel = groups_panel(replace(SOFT, budget_left=76.0))
+    panel.reported_at -= 30
+    assert re.search(r"about 4[0-6] s of the budget left$", panel.text())
+    assert groups_panel(replace(SOFT, budget_left=200_000.0)).text().endswith("about 36 h for all steps")
 
 
 @pytest.mark.parametrize("width", [80, 120])

@@ -36,7 +36,7 @@ class Report:
     skipped: int  # updates that were not finite
     seconds: float  # so far, compiling included
     example_steps_per_s: float
-    seconds_left: float  # of training at this rate, if no stage ends early; never more than the budget
+    seconds_left: float  # of training at this rate, if no stage ends early
     peak_memory: int | None  # bytes of main memory that the process has used at most
     notice: str | None  # what the run said to the user at this report
     group: int = 0
@@ -45,6 +45,7 @@ class Report:
     attempt: int = 0  # how often the group went back to its first stage, because none passed the examination
     restarts: int = 0  # islands of the group that restarted so far
     checks: int = 0  # looks at the validation set so far, of all groups
+    budget_left: float | None = None  # seconds until the run is stopped; None: it has no budget
 
     @property
     def highest_level(self) -> int:

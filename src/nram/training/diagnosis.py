@@ -6,7 +6,6 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from math import inf
 from typing import Any, Literal
 
 from nram.display import counted
@@ -183,7 +182,7 @@ def has_left_first_level(config: TrainConfig, max_complexity: int, highest: int)
     return highest > first or not config.curriculum.enabled or max_complexity <= first
 
 
-def progress_notice(run: RunFolder, history: History, seconds_left: float, budget: float = inf) -> str:
+def progress_notice(run: RunFolder, history: History, seconds_left: float, budget: float | None = None) -> str:
     """What a run says after a minute, and later while its task is not solved.
 
     What it reached, what gets better, what comes next, and how long it may take. A run may have a budget in seconds.
@@ -213,7 +212,7 @@ def progress_notice(run: RunFolder, history: History, seconds_left: float, budge
         lines.append(f"  Groups: {', '.join(told)}.")
     lines += [f"  Next: {words}." for words in history.next()]
     lines.append(f"  Time: all steps take about {rough_duration(seconds_left)} more at the present rate.")
-    if budget < seconds_left:
+    if budget is not None and budget < seconds_left:
         whole = f"all steps would take about {rough_duration(seconds_left)}"
         lines[-1] = f"  Time: the run ends with its budget, in about {rough_duration(budget)}; {whole}."
     if group.stages[-1].stop_at:

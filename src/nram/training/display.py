@@ -398,6 +398,9 @@ class GroupsPanel(Panel):
         return gone if self.ended else f"{gone}, {self._left(latest)}"
 
     def _left(self, report: Report) -> str:
+        if report.budget_left is not None and report.budget_left < report.seconds_left:
+            left = report.budget_left - (time.monotonic() - self.reported_at)
+            return f"about {rough_duration(left)} of the budget left"
         return f"about {rough_duration(report.seconds_left)} for all steps"
 
 

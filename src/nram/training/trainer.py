@@ -234,8 +234,7 @@ class _Trainer:
         rate = steps * example_steps(config, stage) / took
         self._measure(index, steps, took, since)
         waiting = [group for group in self.groups if group.nearly_done]  # the run ends with the first
-        left = sum(group.work_left for group in waiting[:1] or self.groups) * self.measured[0] / self.measured[1]
-        budget = max(0.0, self.until - time.monotonic())
+        left = sum(group.work_left for group in waiting[:1] or self.groups)
         line = Report(
             waits=reached.waits,
             group=index,
@@ -264,12 +263,13 @@ class _Trainer:
             skipped=int(np.asarray(group.members().members.skipped).sum()),
             seconds=round(state.seconds, 2),
             example_steps_per_s=round(rate, 1),
-            seconds_left=round(min(left, budget), 1),
+            seconds_left=round(left * self.measured[0] / self.measured[1], 1),
             peak_memory=peak_memory(),
             notice=None,
+            budget_left=None if self.until == inf else round(max(0.0, self.until - time.monotonic()), 1),
         )
         self.history.add(line)
-        line = replace(line, notice=self._notice(left, budget))
+        line = replace(line, notice=self._notice(line))
         self.run.append_metrics(asdict(line))
         state.rows += 1
         self.callbacks.report(line)
@@ -284,13 +284,13 @@ class _Trainer:
         self.compiled.add(index)
         self.measured = seconds + (since if whole else took), work + steps * work_of_step(group.config, group.stage)
 
-    def _notice(self, seconds_left: float, budget: float) -> str | None:
+    def _notice(self, report: Report) -> str | None:
         """Where the run stands, after a minute and later. The clock decides nothing but these words."""
         due = sum(self.state.seconds >= seconds for seconds in NOTICES)
         if due <= self.state.notices or self.history.solved:
             return None
         self.state.notices = due
-        return progress_notice(self.run, self.history, seconds_left, budget)
+        return progress_notice(self.run, self.history, report.seconds_left, report.budget_left)
 
     def _name(self, index: int) -> str | None:
         return self.config.group_names[index] if self.config.groups else None
