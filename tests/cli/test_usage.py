@@ -137,6 +137,14 @@ def test_set_help_as_json_with_other_settings_applied(call):
     assert settings["seed"] == 4
 
 
+def test_an_old_name_of_a_setting_works_and_says_its_new_name(nram):
+    old = nram.run("train", "access", "--config", PLAIN, "--set", "entropy_penalty=0.5", "--set", "help")
+    assert old.status == 0 and "hyper.wire_penalty = 0.5" in old.out.splitlines()
+    assert old.err == (
+        "nram train: the setting 'entropy_penalty' is now called hyper.wire_penalty: the old name goes in nram 0.4\n"
+    )
+
+
 def test_the_installed_command_exits_with_the_status_of_its_work(nram):
     assert nram.run("tasks", "--json").status == 0
     refused = nram.run("sample", "nothing")

@@ -57,6 +57,8 @@ def _unexpected(error: BaseException) -> str:
 def hide_tracebacks(name: str) -> None:
     """Replace Python's own reports of errors in threads and destructors, and of warnings, by single lines."""
     warnings.formatwarning = lambda message, *_: f"{name}: {visible(str(message))}\n"
+    if not sys.warnoptions:  # Python shows such warnings only if the code of the user itself causes them
+        warnings.filterwarnings("default", category=DeprecationWarning, module=r"nram\.")
     if debugging():
         return
     sys.excepthook = lambda kind, error, trace: explain(error, name) and None
