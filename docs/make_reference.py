@@ -39,13 +39,13 @@ def main(words: list[str]) -> int:
     if words and not check:
         print("usage: python docs/make_reference.py [--check]", file=sys.stderr)
         return 2
-    stale = [path for path, text in pages().items() if not path.is_file() or path.read_text() != text]
-    for path in stale:
+    stale = {path: text for path, text in pages().items() if not path.is_file() or path.read_text() != text}
+    for path, text in stale.items():
         if check:
             print(f"{path.relative_to(HERE.parent)} is out of date: run python docs/make_reference.py", file=sys.stderr)
         else:
             path.parent.mkdir(exist_ok=True)
-            path.write_text(pages()[path])
+            path.write_text(text)
             print(path.relative_to(HERE.parent))
     return 1 if check and stale else 0
 

@@ -644,17 +644,17 @@ def _use_cache(folder: Path, rng: Random) -> None:
 KINDS = {
     kind.name: kind
     for kind in (
-        Kind("programs", _programs, mutated_files, _use_program, 200),
-        Kind("states", _states, mutated_files, _use_state, 150),
-        Kind("runs", _runs, _mutate_run, _use_run, 200),
-        Kind("weights", _weights, mutated_files, _use_weights, 200),
-        Kind("checkpoints", _checkpoints, _mutate_checkpoint, _use_checkpoint, 120),
-        Kind("settings", _settings, mutated_files, _use_settings, 200),
-        Kind("examples", _examples, mutated_files, _use_examples, 300),
+        Kind("programs", _programs, mutated_files, _use_program, 100),
+        Kind("states", _states, mutated_files, _use_state, 100),
+        Kind("runs", _runs, _mutate_run, _use_run, 100),
+        Kind("weights", _weights, mutated_files, _use_weights, 100),
+        Kind("checkpoints", _checkpoints, _mutate_checkpoint, _use_checkpoint, 80),
+        Kind("settings", _settings, mutated_files, _use_settings, 100),
+        Kind("examples", _examples, mutated_files, _use_examples, 150),
         Kind("memories", _memories, mutated_files, _use_memory, 500),
-        Kind("tasks", _tasks, _mutate_source, _use_task, 120),
+        Kind("tasks", _tasks, _mutate_source, _use_task, 80),
         Kind("modules", _modules, _mutate_source, _use_module, 60),
-        Kind("learned", _learned, _mutate_learned, _use_learned, 300),
+        Kind("learned", _learned, _mutate_learned, _use_learned, 150),
         Kind("caches", _caches, mutated_files, _use_cache, 100),
     )
 }
