@@ -1,6 +1,7 @@
 """One group of a run: when a stage ends, and what happens to members that are perfect."""
 
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 import jax
@@ -115,7 +116,8 @@ def test_a_later_attempt_draws_step_limits_island_by_island():
     first = group.members().hyper
     assert np.all(np.asarray(first.steps_per_item) == 1)
     group.state.attempt, group.population = 1, None
-    pairs = np.stack([np.asarray(column) for column in group.members().hyper[-2:]], axis=1).reshape(64, 8, 2)
+    again = group.members().hyper
+    pairs = np.stack([again.steps_per_item, again.steps_constant], axis=1).reshape(64, 8, 2)
     assert np.all(pairs == pairs[:, :1])  # the members of an island have the same
     kinds, counts = np.unique(pairs[:, 0], axis=0, return_counts=True)
     assert len(kinds) > 3
@@ -148,7 +150,7 @@ def test_the_result_has_the_halting_member_first_then_those_that_were_kept(exami
     halting, calls = examined
     halting.add(5)
     folder = RunFolder.create(tmp_path, CONFIG, [], "")
-    trainer = _Trainer(folder, CONFIG, jax.devices(), TrainingCallbacks(), lambda: False, lambda members: None)
+    trainer = _Trainer(folder, CONFIG, jax.devices(), TrainingCallbacks(), lambda: False, lambda members: None, inf)
     group = trainer.groups[0]
     group._freeze([0, 1, 2, 3])
     monkeypatch.setattr(group, "validated", lambda: score([0, 1, 2, 3, 4, 5], [5]))
