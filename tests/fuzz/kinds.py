@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from itertools import islice
+from math import inf
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -373,9 +374,8 @@ def _use_checkpoint(folder: Path, rng: Random) -> None:
     from nram.runtime import prepare_devices
     from nram.training.callbacks import TrainingCallbacks
 
-    trainer = _Trainer(
-        job.folder, job.config, prepare_devices("cpu"), TrainingCallbacks(), lambda: True, lambda members: None
-    )
+    devices, callbacks = prepare_devices("cpu"), TrainingCallbacks()
+    trainer = _Trainer(job.folder, job.config, devices, callbacks, lambda: True, lambda members: None, inf)
     state, stages = trainer.state, job.config.stages
     (group,) = state.groups
     assert type(group.stage) is int and 0 <= group.stage < len(stages), "a wrong stage"
