@@ -249,6 +249,8 @@ class Run(Displayed):
     def _verdict(self) -> str:
         if not self.finished:
             return "not finished"
+        if found := self.result.get("converged"):
+            return f"{found['soft']} of {counted(found['members'], 'member')} converged"
         if not self.perfect:
             return f"not learned, the best is right on {self.result['best_validation_exact_hard']:.1%}"
         return f"{self.perfect} of {counted(self.result['examined_members'], 'examined member')} perfect"
@@ -298,6 +300,7 @@ def train(
     *,
     seed: int | None = None,
     settings: Mapping[str, Any] | None = None,
+    protocol: str | None = None,
     device: DeviceName = "auto",
     resume: bool = False,
     trust: bool = False,
@@ -307,11 +310,12 @@ def train(
     """Train a population of machines on a task, as `nram train` does; minutes on a CPU.
 
     `task` is a name, a file, or a task registered with `nram.register_task`. `settings` are laid over the recipe:
-    `{"registers": 3, "machine.hidden": 32}`; `nram train TASK --set help` lists them. The run goes to `out`
-    (default: `runs/TASK-SEED`). `resume` continues a run that exists, and warns if it was started on another device or
-    with other versions; Python files of user-defined modules that only the run names are executed with `trust` alone.
-    `progress` shows how the run goes on standard error or below a notebook's cell; 'auto' does so in a notebook and on
-    a terminal. `on_report` is called with the state of the run after every few steps.
+    `{"registers": 3, "machine.hidden": 32}`; `nram train TASK --set help` lists them. `protocol="paper"` takes the
+    place of the recipe. The run goes to `out` (default: `runs/TASK-SEED`). `resume` continues a run that exists, and
+    warns if it was started on another device or with other versions; Python files of user-defined modules that only the
+    run names are executed with `trust` alone. `progress` shows how the run goes on standard error or below a notebook's
+    cell; 'auto' does so in a notebook and on a terminal. `on_report` is called with the state of the run after every
+    few steps.
     """
     from nram.training.display import training_display  # rich
 
@@ -319,6 +323,7 @@ def train(
         _known_name(task),
         None if out is None else Path(out),
         seed=seed,
+        protocol=protocol,
         overrides=[_override(key, value) for key, value in (settings or {}).items()],
         resume=resume,
         trust=trust,

@@ -6,6 +6,7 @@ import jax
 import pytest
 from support.training_runs import ending, shared_compilation
 
+import nram
 from nram.errors import UsageError
 from nram.modules import MODULE_NAMES
 from nram.tasks import TASKS
@@ -125,6 +126,14 @@ def test_a_stopped_run_ends_in_the_same_bits(tmp_path):
         train(run, config, jax.devices(), callbacks, lambda: callbacks.seen >= 3)
     train(run, config, jax.devices())
     assert ending(tmp_path / "whole") == ending(tmp_path / "parts")
+
+
+def test_python_trains_by_the_protocol_too(tmp_path):
+    small = {"population": 6, "steps": 20, "check_every": 20, "batch": 4, "validation": 30, "max_complexity": 2}
+    settings = small | {"modules": ["READ", "INC", "WRITE"], "registers": 2, "repeats": 1, "controller": "mlp"}
+    run = nram.train("access", tmp_path / "run", seed=1, protocol="paper", settings=settings, device="cpu")
+    assert run.settings["ranked_by"] == "training" and run.result["converged"]["members"] == 24
+    assert f"{run.result['converged']['soft']} of 24 members converged" in repr(run)
 
 
 def test_the_result_says_how_many_converged_and_what_the_winner_does(tmp_path):
