@@ -130,7 +130,13 @@ def test_a_stopped_run_ends_in_the_same_bits(tmp_path):
 
 def test_python_trains_by_the_protocol_too(tmp_path):
     small = {"population": 6, "steps": 20, "check_every": 20, "batch": 4, "validation": 30, "max_complexity": 2}
-    settings = small | {"modules": ["READ", "INC", "WRITE"], "registers": 2, "repeats": 1, "controller": "mlp"}
+    settings = small | {
+        "modules": ["READ", "INC", "WRITE"],
+        "registers": 2,
+        "repeats": 1,
+        "hidden": 8,
+        "controller": "mlp",
+    }
     run = nram.train("access", tmp_path / "run", seed=1, protocol="paper", settings=settings, device="cpu")
     assert run.settings["ranked_by"] == "training" and run.result["converged"]["members"] == 24
     assert f"{run.result['converged']['soft']} of 24 members converged" in repr(run)
