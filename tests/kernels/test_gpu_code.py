@@ -13,7 +13,7 @@ from nram.llvm import loaded, object_code
 from nram.machine.kernels.common.specification import NoKernel, specify
 from nram.machine.kernels.gpu.kernel import ENTRY, launches, ptx
 from nram.machine.kernels.gpu.launch import HANDLER, build_handler
-from nram.machine.kernels.gpu.shape import SHARED_BYTES, WarpShape, warp_shape
+from nram.machine.kernels.gpu.shape import RESERVED_BYTES, SHARED_BYTES, WarpShape, warp_shape
 from nram.machine.wiring import Wiring
 from nram.modules import MODULE_NAMES
 
@@ -59,6 +59,18 @@ def test_a_block_gets_as_many_examples_as_fit_spread_evenly():
     assert large.warps * large.blocks >= large.batch > large.warps * (large.blocks - 1)
     uneven = shape_of(batch=33)
     assert (uneven.warps, uneven.blocks) == (11, 3)
+
+
+def test_small_blocks_share_a_multiprocessor():
+    goal, small = shape_of(MODULE_NAMES, **GOAL), GOAL | {"hidden": 16, "size": 13, "batch": 8}
+    pair = shape_of(MODULE_NAMES, **small)
+    assert (goal.together, pair.warps, pair.together) == (1, 8, 2)
+    assert 2 * (pair.shared_bytes + RESERVED_BYTES) <= SHARED_BYTES + RESERVED_BYTES
+    assert ".minnctapersm 2" in ptx(pair)
+    # The wires that are gathered are fewer where this makes room for a second block.
+    wide = shape_of([*MODULE_NAMES, "READ", "READ", "ADD", "ADD", "INC"], **(small | {"registers": 6}))
+    assert wide.together == 2 and wide.gathered < 32
+    assert replace(wide, gathered=32).together == 1
 
 
 def test_where_memory_is_short_fewer_wires_are_gathered_rather_than_fewer_examples_run():

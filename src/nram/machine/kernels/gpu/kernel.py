@@ -63,7 +63,8 @@ class Launch:
 
 def launches(shape: WarpShape) -> list[Launch]:
     """The launches of a kernel, in order."""
-    first = Launch(ENTRY, (load_weights, run_example), shape.blocks, shape.warps, shape.shared_bytes)
+    parts = load_weights, run_example
+    first = Launch(ENTRY, parts, shape.blocks, shape.warps, shape.shared_bytes, shape.together)
     if not shape.gradient:
         return [first]
     blocks = shape.parts * summing_blocks(shape)

@@ -17,6 +17,7 @@ cache.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
@@ -27,7 +28,8 @@ from nram.machine.kernels.gpu.arrangement import GROUP, QUAD, Arrangement
 LANES = 32
 LARGEST_SIZE = 2 * LANES
 SHARED_BYTES = 227 * 1024  # that a block of an H100 or H200 may have
-MOST_WARPS = 16  # of a block: 128 registers per thread are left then
+RESERVED_BYTES = 1024  # that every block takes besides, of the 228 KiB of a multiprocessor
+MOST_WARPS = 16  # of a multiprocessor: 128 registers per thread are left then
 MOST_GATHERED = 32  # wires
 MOST_PENDING = 2  # READs
 MOST_SUMMED = 16  # examples over which one warp sums the gradient of the weights
@@ -241,6 +243,12 @@ class WarpShape(Shape):
     def shared_bytes(self) -> int:
         return self.shared * BYTES[self.precision]
 
+    @property
+    def together(self) -> int:
+        """Blocks that a multiprocessor runs at the same time."""
+        fitting = (SHARED_BYTES + RESERVED_BYTES) // (self.shared_bytes + RESERVED_BYTES)
+        return min(fitting, max(1, MOST_WARPS // self.warps))
+
     @cached_property
     def record(self) -> dict[str, int]:
         """Where the parts of a record begin; the last entry is its length."""
@@ -287,16 +295,18 @@ def warp_shape(specification: Specification) -> WarpShape:
     if specification.registers + specification.states > LANES:
         raise NoKernel(f"the kernels for GPUs are for up to {LANES} registers and states together")
     shape, batch = extend(WarpShape, specification), specification.batch
-    fitting = [warps for warps in range(1, min(MOST_WARPS, batch) + 1) if _gathered(replace(shape, warps=warps))]
+    fitting = [warps for warps in range(1, min(MOST_WARPS, batch) + 1) if any(_arranged(replace(shape, warps=warps)))]
     if not fitting:
         raise NoKernel(f"the weights and one example do not fit into the {SHARED_BYTES // 1024} KiB of a block")
     # The same number of blocks, with the examples spread evenly.
     blocks = -(-batch // fitting[-1])
     shape = replace(shape, warps=-(-batch // blocks))
-    return replace(shape, gathered=_gathered(shape))
+    return max(_arranged(shape), key=lambda one: (one.together, one.gathered))
 
 
-def _gathered(shape: WarpShape) -> int:
-    """The largest number of wires that can be gathered if the shape is to fit into a block; 0 if it does not fit."""
-    counts = range(MOST_GATHERED, 0, -GROUP)
-    return next((count for count in counts if replace(shape, gathered=count).shared_bytes <= SHARED_BYTES), 0)
+def _arranged(shape: WarpShape) -> Iterator[WarpShape]:
+    """The shape with each number of gathered wires with which it fits into a block."""
+    for count in range(MOST_GATHERED, 0, -GROUP):
+        arranged = replace(shape, gathered=count)
+        if arranged.shared_bytes <= SHARED_BYTES:
+            yield arranged
