@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from nram.training.config import TrainConfig
 
 FITS = 4
-CHUNK = 50
+CHUNK = 25
 
 
 def share(successes: int, tries: int) -> dict[str, Any]:

@@ -157,7 +157,9 @@ def test_a_member_that_diverges_does_not_touch_the_others():
     advance = compile_training(config, STAGE, jax.devices())
     keys = stage_keys(config, 0)
     healthy = init_population(config, STAGE.population)
-    poison = healthy.hyper._replace(learning_rate=healthy.hyper.learning_rate.at[1].set(jnp.inf))
+    poison = healthy.hyper._replace(
+        learning_rate=np.where(np.arange(STAGE.population) == 1, np.inf, healthy.hyper.learning_rate)
+    )
     expected, _ = advance(healthy, keys, 0, 4)
     found, _ = advance(healthy._replace(hyper=poison), keys, 0, 4)
     for a, b in zip(jax.tree.leaves(expected.members), jax.tree.leaves(found.members), strict=True):

@@ -143,9 +143,19 @@ def draw_batch(
     return instances, member_limit(config, hyper, complexity) + slack
 
 
+Examples = tuple[TracedInstance, Array, Array]
+"""A batch, the complexities of its examples, and the steps to be added to their limits."""
+
+
+def draw_for_step(config: TrainConfig, stage: StageConfig, level: Any, key: Array, pool: TracedPool | None) -> Examples:
+    """The examples of the training step with this key. Without a curriculum the level does not matter."""
+    batch_key, _ = jax.random.split(key)
+    return draw_examples(config, stage, level, batch_key, pool)
+
+
 def draw_examples(
     config: TrainConfig, stage: StageConfig, level: Any, key: Array, pool: TracedPool | None = None
-) -> tuple[TracedInstance, Array, Array]:
+) -> Examples:
     """A batch of examples at this curriculum level, their complexities, and steps to be added to their limits. The
     examples are from the pool if there is one."""
     task = known_task(config.task)
@@ -263,10 +273,15 @@ def train_step(
     member: Member,
     kernel: Shape | None = None,
     pool: TracedPool | None = None,
+    drawn: Examples | None = None,
 ) -> tuple[Member, StepReport]:
-    """One update on a fresh batch, by a kernel if one is given (`nram.training.kernels`)."""
-    batch_key, noise_key = jax.random.split(key)
-    batch = draw_batch(config, stage, hyper, member.progress.level, batch_key, pool)
+    """One update on a fresh batch, by a kernel if one is given (`nram.training.kernels`).
+
+    The examples may be drawn already, by `draw_for_step` with the same key.
+    """
+    _, noise_key = jax.random.split(key)
+    instances, complexity, slack = drawn or draw_for_step(config, stage, member.progress.level, key, pool)
+    batch = instances, member_limit(config, hyper, complexity) + slack
     value, outcomes, gradient = cost_and_gradient(config, stage, hyper, member.controller, member.step, batch, kernel)
     finite = jnp.isfinite(value) & jnp.isfinite(optax.tree.norm(gradient))  # before the clip hides it
     gradient, _ = optax.clip_by_global_norm(hyper.clip_gradient).update(gradient, optax.EmptyState())

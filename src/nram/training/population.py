@@ -16,10 +16,10 @@ from nram.machine.kernels.common.choice import Kernel
 from nram.runtime import Device, quick_options
 from nram.tasks._traced import TracedPool
 from nram.training.config import HyperConfig, StageConfig, TrainConfig
-from nram.training.footprint import members_at_once
+from nram.training.footprint import CELL, members_at_once
 from nram.training.kernels import kernel_of
 from nram.training.mapping import mapped
-from nram.training.member import Hyper, Member, StepReport, init_member, train_step
+from nram.training.member import Examples, Hyper, Member, StepReport, draw_for_step, init_member, train_step
 from nram.training.pools import CHUNK
 
 
@@ -30,6 +30,7 @@ class Population(NamedTuple):
     hyper: Hyper
 
 
+AHEAD_BYTES = 2**28  # of examples that are drawn before the steps that use them
 KEEP_FIRST = 2 / 3  # of the islands that restart, as many keep the first T(n)
 RANGES = tuple(field.name for field in fields(HyperConfig))  # the hyperparameters that members draw for themselves
 
@@ -44,7 +45,7 @@ def draw_hyper(config: TrainConfig, count: int, again: tuple[int, ...] = ()) -> 
     # It came after the others. A draw among them would change theirs.
     columns["state_penalty"] = tuple(config.hyper.state_penalty.draw(rng) for _ in range(count))
     columns |= {"steps_per_item": count * (limit.per_item,), "steps_constant": count * (limit.constant,)}
-    return Hyper(**{name: jnp.array(column, jnp.float32) for name, column in columns.items()})
+    return Hyper(**{name: np.array(column, np.float32) for name, column in columns.items()})
 
 
 def _drawn_limit(config: TrainConfig, rng: random.Random) -> StepLimit:
@@ -62,16 +63,19 @@ def _drawn_limit(config: TrainConfig, rng: random.Random) -> StepLimit:
 def init_population(config: TrainConfig, count: int, again: tuple[int, ...] = ()) -> Population:
     """Fresh members, each from its own seed, with hyperparameters of its own; `again` names a later draw."""
     hyper = draw_hyper(config, count, again)
-    key = jax.random.fold_in(jax.random.key(config.seed), 0)
-    for number in again:
-        key = jax.random.fold_in(key, number)
-    return Population(_compiled_init(config)(hyper, jax.random.split(key, count)), hyper)
+    return Population(_compiled_init(config)(hyper, np.array(again, np.int32)), hyper)
 
 
 @lru_cache(maxsize=16)  # as many groups as a run may have
 def _compiled_init(config: TrainConfig):
+    def init(hyper: Hyper, again: Array) -> Member:
+        key = jax.random.fold_in(jax.random.key(config.seed), 0)
+        for number in again:
+            key = jax.random.fold_in(key, number)
+        return jax.vmap(partial(init_member, config))(hyper, jax.random.split(key, len(hyper.noise)))
+
     # Level 0 would give other bits.
-    return jax.jit(jax.vmap(partial(init_member, config)), compiler_options=quick_options(1))
+    return jax.jit(init, compiler_options=quick_options(1))
 
 
 def member_at(tree, index: int):
@@ -91,7 +95,7 @@ def abstract_population(config: TrainConfig, count: int) -> Population:
 
 
 def compile_training(config: TrainConfig, stage: StageConfig, devices: list[Device], kernel: Kernel | None = None):
-    """A function (population, keys, first, steps, pool) that trains every member for some steps.
+    """A function (population, keys, first, steps, pool) that trains every member for some steps, at most `CHUNK`.
 
     `keys` has a key per member; step number `first + i` of the stage uses the key folded with it, so
     a stage can be cut into any number of calls. Unless a kernel is given, it is the fastest there is.
@@ -101,31 +105,50 @@ def compile_training(config: TrainConfig, stage: StageConfig, devices: list[Devi
     def compiled_at(turn: StageConfig):
         chosen = kernel if kernel and turn == stage else kernel_of(config, turn, devices)
 
-        def train(pool: TracedPool | None, member: Member, hyper: Hyper, key: Array, first: Array, steps: Array):
+        at_once = members_at_once(config, turn, devices, chosen)
+        ahead = _draws_ahead(config, turn, at_once)
+
+        def train(pool: TracedPool | None, first: Array, steps: Array, member: Member, hyper: Hyper, key: Array):
+            def key_of(index: Array) -> Array:
+                return jax.random.fold_in(key, first + index)
+
+            def drawn(index: Array) -> Examples:
+                return draw_for_step(config, turn, None, key_of(index), pool)
+
+            batches = jax.vmap(drawn)(jnp.arange(CHUNK)) if ahead else None
+
             def one(index, carry):
                 member, total = carry
-                step_key = jax.random.fold_in(key, first + index)
-                member, report = train_step(config, turn, hyper, step_key, member, chosen.shape, pool)
+                batch = jax.tree.map(lambda leaf: leaf[index], batches)
+                member, report = train_step(config, turn, hyper, key_of(index), member, chosen.shape, pool, batch)
                 return member, jax.tree.map(jnp.add, total, report)
 
             nothing = StepReport(jnp.float32(0), jnp.float32(0), jnp.float32(0))
             member, total = jax.lax.fori_loop(0, steps, one, (member, nothing))
             return member, jax.tree.map(lambda sums: sums / jnp.maximum(steps, 1), total)
 
-        return mapped(train, devices, turn.population, members_at_once(config, turn, devices, chosen), shared=1)
+        return mapped(train, devices, turn.population, at_once, shared=3)
 
     compiled = [compiled_at(one) for one in config.by_memory_size(stage)]
 
     def run(
         population: Population, keys: Array, first: int, steps: int, pool: TracedPool | None = None
     ) -> tuple[Population, StepReport]:
-        count, turn = stage.population, first // CHUNK % len(compiled)
-        members, report = compiled[turn](
-            pool, population.members, population.hyper, keys, np.full(count, first), np.full(count, steps)
-        )
+        turn = first // CHUNK % len(compiled)
+        numbers = np.int32(first), np.int32(steps)
+        members, report = compiled[turn](pool, *numbers, population.members, population.hyper, keys)
         return Population(members, population.hyper), report
 
     return run
+
+
+def _draws_ahead(config: TrainConfig, stage: StageConfig, at_once: int) -> bool:
+    """Whether the examples of a whole call are drawn before its first step, so that a GPU has less to do in each.
+
+    With a curriculum the examples of a step depend on the step before.
+    """
+    examples = CHUNK * at_once * config.batch
+    return not config.curriculum.enabled and examples * config.memory_size(stage) * CELL <= AHEAD_BYTES
 
 
 def stage_keys(config: TrainConfig, stage_index: int, attempt: int = 0) -> Array:
