@@ -125,6 +125,22 @@ def test_examples_of_the_very_memory_size_are_preferred_where_there_are_enough(t
         assert drawn == {(*start, *[0] * (10 - len(start))) for start, _ in wanted}
 
 
+def test_output_cells_that_no_example_of_a_size_changes_are_not_scored(tmp_path: Path, quick_jit):
+    rows = [{"input": [x, 3, 0, 0], "output": [x == 3, 3, 0, 0], "cells": [0, 1, 2, 3]} for x in range(1, 4)]
+    rows += [{"input": [x, 0, 0], "output": [x, 0, 0], "cells": [0, 1, 2]} for x in (1, 2)]  # nothing changes
+    path = tmp_path / "examples.json"
+    path.write_text(json.dumps([{**row, "output": [*map(int, row["output"])]} for row in rows]))
+    task = training_tasks(read_examples(path).examples, "equals")[0]
+    for n, scored in ((2, [0]), (1, [0, 1, 2])):
+        assert all(one.scored == scored for one in task.sample(n, 20, 0, 4))
+        drawn = quick_jit(lambda key, n=n: task.draw_traced(key, n, 4))(jax.random.key(0))
+        assert np.flatnonzero(drawn.scored).tolist() == scored
+        assert np.flatnonzero(drawn.cells).tolist() == ([0, 1, 2, 3] if n == 2 else [0, 1, 2])
+    assert task.examples
+    given, levels = task.examples.given()
+    assert np.asarray(given.scored).sum(axis=1).tolist() == np.where(levels == 2, 1, 3).tolist()
+
+
 def test_members_are_selected_on_the_examples_as_given(tmp_path: Path):
     examples = _examples(tmp_path, _complement(range(4, 8)))
     (task,) = training_tasks(examples, "complement")

@@ -22,7 +22,7 @@ from nram.extensions import known_task, register_task, task_names
 from nram.learning.parts import FEW
 from nram.limits import StepLimit
 from nram.tasks._traced import TracedPool
-from nram.tasks.base import GivenInstance, Task, TracedInstance
+from nram.tasks.base import GivenInstance, Instance, Task, TracedInstance
 from nram.tasks.example_files import Example
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ def _task(examples: Sequence[Example], name: str, exact: bool) -> Task:
         least_memory=pools.least_memory,
         sample_input=pools.sample_input,
         oracle=pools.oracle,
+        scored_cells=pools.scored_cells,
         sample_traced=pools.sample_traced,
         examples=pools,
     )
@@ -87,6 +88,8 @@ class _Pools:
         """What is asked of every input. Examples with one input, in whatever padded memory, are asked together."""
         for one in self.instances:
             self.answers.setdefault(self._key(one.input), {}).update((cell, one.output[cell]) for cell in one.cells)
+        self.modified = _modified(self.instances, self.levels)
+        self.level_of = {self._key(one.input): int(n) for one, n in zip(self.instances, self.levels, strict=True)}
         self.pool = cache(self._pool)  # for a stage, it is asked for more than once
         self._least_from = np.unique(self.levels).tolist()
         self._least = list(self._memory_sizes())[::-1]
@@ -130,10 +133,10 @@ class _Pools:
         complexities = np.unique(self.levels[drawn])
         groups = [drawn & (self.levels == level) for level in complexities]
         groups = [here & own if np.count_nonzero(here & own) >= ENOUGH else here for here in groups]
-        inputs = [self.instances[i].input for here in groups for i in np.flatnonzero(here)]
+        chosen = [int(i) for here in groups for i in np.flatnonzero(here)]
         counts = np.array([np.count_nonzero(here) for here in groups], np.int32)
-        answers = [self.answers[self._key(memory)] for memory in inputs]
-        return TracedPool(_arrays(inputs, answers, memory_size), complexities, np.cumsum(counts) - counts, counts)
+        answers = [self.answers[self._key(self.instances[i].input)] for i in chosen]
+        return TracedPool(self._arrays(chosen, answers, memory_size), complexities, np.cumsum(counts) - counts, counts)
 
     def nearest(self, n: Any, memory_size: int) -> Any:
         return self.pool(memory_size).nearest(n)
@@ -150,12 +153,32 @@ class _Pools:
         answer = {cell: value for cell, value in self.answers[self._key(memory)].items() if cell < len(memory)}
         return [answer.get(cell, value) for cell, value in enumerate(memory)], sorted(answer)
 
+    def scored_cells(self, memory: Sequence[int], cells: list[int]) -> list[int]:
+        """Those of the output cells that change in some example of this complexity; all, if none does."""
+        modified = self.modified[self.level_of[self._key(memory)]]
+        return [cell for cell in cells if cell in modified] or cells
+
     def given(self) -> tuple[GivenInstance, np.ndarray]:
         """All examples in their own memories, and their complexities."""
         answers = [{cell: one.output[cell] for cell in one.cells} for one in self.instances]
-        arrays = _arrays([one.input for one in self.instances], answers, int(self.cells.max()))
+        arrays = self._arrays(range(len(answers)), answers, int(self.cells.max()))
         sizes: Any = self.cells
         return GivenInstance(*arrays, sizes), self.levels
+
+    def _arrays(self, chosen: Sequence[int], answers: Sequence[Answer], width: int) -> TracedInstance:
+        """These examples in memories of one size."""
+        starts: Any = np.zeros((len(answers), width), np.int32)
+        for i, index in enumerate(chosen):
+            memory = self.instances[index].input
+            starts[i, : len(memory)] = memory
+        ends: Any = starts.copy()
+        cells: Any = np.zeros(starts.shape, np.bool_)
+        scored: Any = np.zeros(starts.shape, np.bool_)
+        for i, (index, answer) in enumerate(zip(chosen, answers, strict=True)):
+            asked = [cell for cell in answer if cell < width]  # a larger example of the same input may ask for more
+            ends[i, asked], cells[i, asked] = [answer[cell] for cell in asked], True
+            scored[i, self.scored_cells(self.instances[index].input, asked)] = True
+        return TracedInstance(starts, ends, cells, scored)
 
     def _own(self, memory_size: int) -> int:
         """The largest memory size of an example that fits into a memory."""
@@ -166,18 +189,16 @@ class _Pools:
         return _stripped(memory), self._own(len(memory)) if self.exact else 0
 
 
-def _arrays(inputs: Sequence[Sequence[int]], answers: Sequence[Answer], width: int) -> TracedInstance:
-    """Instances in memories of one size."""
-    starts: Any = np.zeros((len(inputs), width), np.int32)
-    for i, memory in enumerate(inputs):
-        starts[i, : len(memory)] = memory
-    ends: Any = starts.copy()
-    cells: Any = np.zeros(starts.shape, np.bool_)
-    for i, answer in enumerate(answers):
-        for cell, value in answer.items():
-            if cell < width:  # a larger example of the same input may ask for more
-                ends[i, cell], cells[i, cell] = value, True
-    return TracedInstance(starts, ends, cells, cells)
+def _modified(instances: Sequence[Instance], levels: np.ndarray) -> dict[int, set[int]]:
+    """The output cells that change in any example of a complexity, by complexity.
+
+    Files often name all cells as output, and a program has work to do on few of them.
+    """
+    found: dict[int, set[int]] = {}
+    for one, level in zip(instances, levels.tolist(), strict=True):
+        changed = (cell for cell in one.cells if one.output[cell] != one.input[cell])
+        found.setdefault(level, set()).update(changed)
+    return found
 
 
 def _level(example: Example) -> int:
