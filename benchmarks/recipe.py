@@ -60,17 +60,17 @@ def start(subject: str, seed: int, arm: str, arguments: argparse.Namespace, fold
     if not is_task(subject):
         words += ["--budget", str(arguments.limit)]
     limit = ["timeout", "-s", "INT", "-k", str(GRACE), str(arguments.limit)] if is_task(subject) else []
-    log = (folder / f"{out.name}.log").open("w")
+    log = folder / f"{out.name}.log"
     process = subprocess.Popen(
         [*limit, sys.executable, "-m", "nram", *words, "--out", str(out), "--json"],
         stdout=subprocess.PIPE,
-        stderr=log,
+        stderr=log.open("w"),
         env={**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"},
         text=True,
     )
     command = " ".join(["nram", *words])
     known = {"subject": subject, "seed": seed, "arm": arm, "command": command}
-    return known | {"process": process, "out": out, "began": time.time()}
+    return known | {"process": process, "out": out, "log": log, "began": time.time()}
 
 
 def is_task(subject: str) -> bool:
@@ -98,7 +98,10 @@ def ended(run: dict[str, Any], arguments: argparse.Namespace) -> dict[str, Any]:
     }
     kept = ("perfect_members", "halting_members", "best_validation_exact_hard", "group", "stages", "converged")
     line |= {name: found[name] for name in kept if name in found}
-    return line | {"reached": _reached(run["out"])}
+    reached = _reached(run["out"])
+    if not reached:  # it failed before its first check: the reason is worth keeping
+        line["error"] = run["log"].read_text().strip()[-500:]
+    return line | {"reached": reached}
 
 
 def _reached(out: Path) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nram.extensions import known_task
-from nram.learning.by_training import _Tried, configurations
+from nram.learning.by_training import WEIGHT, _Tried, configurations
 from nram.learning.candidate import FOR_THE_INPUTS, Candidate, better
 from nram.learning.job import LearningJob
 from nram.learning.judgement import judgement_of
@@ -86,6 +86,7 @@ def test_answers_are_trained_on_and_keep_the_rows_that_they_lead_to(file, parts,
     (candidate,) = ended.fitting
     assert ended.refused == 0 and dict(candidate.how)["simplified"] == FOR_THE_INPUTS
     config = next(configurations(LearningJob(file, tmp_path / "out"), answered))
+    assert config.scored_weight == WEIGHT
     pools = known_task(config.task).examples
     assert pools is not None
     inputs = pools.given()[0].input.tolist()

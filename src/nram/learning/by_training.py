@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 LEAST_SECONDS = 20.0  # compiling a stage takes about this long
 EXTRACTED = 8  # best members of a run whose programs are tried
+WEIGHT = 8  # of an output cell that changes in some example of a size, relative to one that does not
 EARLY = 2  # of a check's members, or when time is over; trying one takes about a second
 
 
@@ -143,10 +144,14 @@ class _Tried:
 
 
 def configurations(job: LearningJob, parts: Parts) -> Iterator[TrainConfig]:
-    """One run after another, without end: the one recipe, with other seeds."""
+    """One run after another, without end: the one recipe, with other seeds.
+
+    A file may name all cells as output. The few that change would then hardly count in the loss.
+    """
     tasks = training_tasks(parts.learned_from, job.name)
     for index in count():
-        yield load_config(tasks[index % len(tasks)].name, seed=(job.seed + 1000 * index) % 2**32)
+        seed = (job.seed + 1000 * index) % 2**32
+        yield load_config(tasks[index % len(tasks)].name, overrides=[f"scored_weight={WEIGHT}"], seed=seed)
 
 
 def _forms(raw: Program, examples: Sequence[Example]) -> Iterator[tuple[Program, str]]:
