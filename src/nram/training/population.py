@@ -3,7 +3,7 @@
 import random
 from dataclasses import fields
 from functools import lru_cache, partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -45,7 +45,8 @@ def draw_hyper(config: TrainConfig, count: int, again: tuple[int, ...] = ()) -> 
     # It came after the others. A draw among them would change theirs.
     columns["state_penalty"] = tuple(config.hyper.state_penalty.draw(rng) for _ in range(count))
     columns |= {"steps_per_item": count * (limit.per_item,), "steps_constant": count * (limit.constant,)}
-    return Hyper(**{name: np.array(column, np.float32) for name, column in columns.items()})
+    arrays: dict[str, Any] = {name: np.array(column, np.float32) for name, column in columns.items()}
+    return Hyper(**arrays)
 
 
 def _drawn_limit(config: TrainConfig, rng: random.Random) -> StepLimit:
