@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from nram.training.config import TrainConfig
 
 FITS = 4
-CHUNK = 25
 
 
 def share(successes: int, tries: int) -> dict[str, Any]:
@@ -127,6 +126,7 @@ def _members_of_group(config: TrainConfig, arguments: argparse.Namespace) -> dic
     from nram.runtime import device_name, prepare_devices, versions
     from nram.training.config import CullConfig
     from nram.training.culling import compile_fit
+    from nram.training.pools import CHUNK
     from nram.training.population import compile_training, init_population, stage_keys
     from nram.training.selection import compile_validation
 

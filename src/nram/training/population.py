@@ -135,6 +135,8 @@ def compile_training(config: TrainConfig, stage: StageConfig, devices: list[Devi
     def run(
         population: Population, keys: Array, first: int, steps: int, pool: TracedPool | None = None
     ) -> tuple[Population, StepReport]:
+        if steps > CHUNK:
+            raise ValueError(f"{steps} steps in one call: examples are drawn for {CHUNK}")
         turn = first // CHUNK % len(compiled)
         numbers = np.int32(first), np.int32(steps)
         members, report = compiled[turn](pool, *numbers, population.members, population.hyper, keys)
