@@ -85,6 +85,15 @@ def test_what_the_discrete_machine_gets_wrong_counts_too_the_less_the_worse_the_
         np.testing.assert_array_equal(weights(after), weights(population)[parents])
 
 
+def test_a_member_that_is_hardly_worse_than_its_replacement_stays(population):
+    soft = np.array([0.4, 0.49, 0.45, 0.45, 0.4, 0.51, 0.45, 0.45])
+    right = np.zeros(8)  # as programs
+    after = culled(population, with_culling(redraw=0, margin=1.25), soft=soft, hard=right)
+    np.testing.assert_array_equal(weights(after), weights(population)[[0, 1, 2, 3, 4, 4, 6, 7]])
+    after = culled(population, with_culling(redraw=0), soft=soft, hard=right)
+    np.testing.assert_array_equal(weights(after), weights(population)[[0, 0, 2, 3, 4, 4, 6, 7]])
+
+
 def test_no_error_can_fall_without_the_standing_falling_too(population):
     """Among members that are alike but for one error, the one with more of it gives way, whatever the other errors."""
     config = with_culling(redraw=0)

@@ -77,7 +77,10 @@ def test_groups_that_are_among_the_best_or_get_better_have_more_turns():
     assert shares(0.5, 0.2, 0.4) == [1, LEAD, 1]
     assert shares(0.2, 0.24, 0.4) == [LEAD, LEAD, 1]
     assert shares(0.2, 0.5, 0.4, improved_at=30 - RECENT) == [LEAD, 1, 1]
-    assert shares(0.2, 0.24, 0.4, improved_at=29 - RECENT) == [1, 1, LAG]
+    stuck = 29 - RECENT
+    assert shares(0.2, 0.24, 0.4, improved_at=stuck) == [1, LAG, LAG]
+    assert shares(0.24, 0.2, 0.4, improved_at=stuck) == [1, LAG, LAG]
+    assert shares(0.3, 0.2, 0.4, improved_at=stuck) == [LAG, 1, LAG]
     equal = replace(CONFIG, turns="equal")
     states = [replace(WORKING, least_error=error) for error in (0.2, 0.5)]
     assert [share_of(equal, states, index) for index in range(2)] == [1, 1]

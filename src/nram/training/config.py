@@ -80,6 +80,7 @@ class CullConfig:
     share: Annotated[float, Span(0, 0.5)] = 0.0  # of the members that are replaced; 0: no culling
     redraw: Annotated[float, Span(0, 1e6)] = 1.0  # wires of a clone that are drawn again, on average
     soften: Share = 0.0  # up to this share of a clone's wires become undecided; their first choice stays first
+    margin: Factor = 1.0  # a member is replaced only if its error is so many times that of the clone's parent
     exponent: Factor = 4.0  # the larger, the better a member must fit before its discrete form counts
     lexicase: bool = False  # single examples in random order decide, not the mean error
     islands: Members = 1  # parts of the population that are culled and cloned separately

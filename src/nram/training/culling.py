@@ -123,11 +123,12 @@ def cull(
             stuck.append(members)
     rng = np.random.default_rng([config.seed, stage_index, step])
     parents = np.arange(stage.population)
-    kept = is_frozen(population.hyper)  # nothing replaces them
+    kept = is_frozen(population.hyper)  # they are perfect, and nothing replaces them
+    errors = np.where(kept, 0.0, errors)
     order = np.lexsort((np.where(np.isfinite(fit.loss), fit.loss, np.inf), errors, ~kept))
     for members in islands:
         if not any(members is island for island in stuck):
-            _choose_parents(stage, order[np.isin(order, members)], fit, rng, parents)
+            _choose_parents(stage, order[np.isin(order, members)], errors, fit, rng, parents)
     parents = np.where(kept, np.arange(stage.population), parents)
     culled = clone(config, stage_index, step, population, parents, rng)
     culled = culled._replace(members=culled.members._replace(island=records))
@@ -169,9 +170,18 @@ def _is_stuck(patience: int, members: np.ndarray, records: Island, errors: np.nd
 
 
 def _choose_parents(
-    stage: StageConfig, ranked: np.ndarray, fit: Fit, rng: np.random.Generator, parents: np.ndarray
+    stage: StageConfig,
+    ranked: np.ndarray,
+    errors: np.ndarray,
+    fit: Fit,
+    rng: np.random.Generator,
+    parents: np.ndarray,
 ) -> None:
-    """Set the parents of the members of an island, ranked by score, that are replaced."""
+    """Set the parents of the members of an island, ranked by score, that are replaced.
+
+    A member that is hardly worse than the best stays: where all are stuck at the same error, the one that gets on is
+    as often among the last.
+    """
     count = stage.clones // stage.cull.islands
     if stage.cull.lexicase:
         from nram.training.lexicase import choose_by_examples  # numba
@@ -180,7 +190,9 @@ def _choose_parents(
         replaced, chosen = choose_by_examples(errors, count, rng)
         parents[ranked[replaced]] = ranked[chosen]
     else:
-        parents[ranked[len(ranked) - count :]] = ranked[:count]
+        worst, best = ranked[len(ranked) - count :], ranked[:count]
+        replaced = errors[worst] >= stage.cull.margin * errors[best]
+        parents[worst[replaced]] = best[replaced]
 
 
 @jax.jit

@@ -34,16 +34,19 @@ def next_group(config: TrainConfig, states: Sequence[GroupState]) -> int | None:
 
 def share_of(config: TrainConfig, states: Sequence[GroupState], index: int) -> float:
     """How many turns a group has for each turn of another: more while it is among the best and gets better, fewer while
-    it is neither. With `turns = "equal"` all have the same.
+    it is stuck and not the first of the best. With `turns = "equal"` all have the same.
 
     Nobody loses all turns, because what is best at first may be a dead end.
     """
     if config.turns == "equal":
         return 1.0
     state = states[index]
-    best = state.least_error <= min(one.least_error for one in states) + MARGIN
-    improves = state.rounds - state.improved_at <= RECENT
-    return LEAD if best and improves else 1.0 if best or improves else LAG
+    near = min(one.least_error for one in states) + MARGIN
+    best = [number for number, one in enumerate(states) if one.least_error <= near]
+    if state.rounds - state.improved_at <= RECENT:
+        return LEAD if index in best else 1.0
+    # Of groups that are stuck at the same error, the first of the recipe solves the most tasks.
+    return 1.0 if index == best[0] else LAG
 
 
 def join(states: Sequence[GroupState], index: int) -> None:
