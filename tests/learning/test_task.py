@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import cache
+from itertools import product
 from pathlib import Path
 from random import Random
 
@@ -16,6 +17,7 @@ from nram.tasks.base import GivenInstance
 from nram.tasks.example_files import Example, read_examples
 from nram.training.config import StageConfig, TrainConfig
 from nram.training.evaluation import Trial, draw_trial
+from nram.training.settings import load_config
 
 
 def _examples(tmp_path: Path, rows: list[tuple[list[int], list[int]]]) -> tuple[Example, ...]:
@@ -109,6 +111,23 @@ def test_a_stage_trains_at_several_memory_sizes_where_one_has_too_few_examples(t
     assert sizes(_complement(range(3, 9))) == [8, 7, 6, 5]  # of 7, 6, 5 and 4 examples; each size is compiled
     assert sizes(_complement(range(13, 16))) == [15, 14]  # 14 and 13 are enough
     assert sizes([([0, v, *[0] * room], [v, v, *[0] * room]) for v in (1, 2) for room in (1, 2, 3)]) == [5]
+
+
+def test_the_first_stage_has_the_smallest_sizes_of_the_file_and_enough_examples(tmp_path: Path):
+    def first(of_each_size: int, sizes: range) -> int:
+        rows = []
+        for n, v in product(sizes, range(1, 1 + of_each_size)):
+            rest = [*[1] * (n - 1), v, *[0] * 20]
+            rows.append(([0, *rest], [v, *rest]))
+        task = training_tasks(_examples(tmp_path, rows), "last")[0]
+        stage = load_config(task.name).groups[0].stages[0]
+        assert task.examples and task.examples.first_sizes(5) == stage.max_complexity
+        return stage.max_complexity
+
+    assert first(20, range(1, 11)) == 5
+    assert first(20, range(2, 21, 2)) == 10  # the fifth size
+    assert first(8, range(1, 11)) == 8  # 64 examples
+    assert first(8, range(1, 7)) == 6  # all there are
 
 
 def _nonzero(memory: list[int]) -> list[int]:

@@ -176,12 +176,12 @@ def test_an_island_without_progress_starts_anew_and_one_without_error_never_does
 
 def test_the_best_island_waits_longer_before_it_starts_anew(population):
     now = population
-    for step in range(100, 1700, 100):
+    for step in range(100, 900, 100):
         now = culled(now, step=step)
         assert now.members.island.stalled[4] < 2
-    assert now.members.island.stalled[0] == 15
+    assert now.members.island.stalled[0] == 7
     np.testing.assert_array_equal(weights(now)[1], weights(population)[1])
-    now = culled(now, step=1700)
+    now = culled(now, step=900)
     assert now.members.island.stalled[0] == 0
     assert not np.any(np.isin(weights(now)[:4], weights(population)))
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from nram.extensions import known_task
 from nram.training.cloning import jittered
-from nram.training.config import HyperConfig, MachineConfig, StageConfig, TrainConfig
+from nram.training.config import CullConfig, HyperConfig, MachineConfig, StageConfig, TrainConfig
 from nram.training.member import (
     Hyper,
     batch_outcomes,
@@ -253,6 +253,21 @@ def test_islands_that_restart_draw_a_limit_between_the_first_one_and_that_of_the
     assert seen == wanted and len(wanted) > 3
     plain = replace(DRAWING, draw_steps=False)
     assert {float(draw_hyper(plain, 1, (0, step, 1)).steps_constant[0]) for step in range(20)} == {2.0}
+
+
+def test_half_of_the_islands_that_restart_have_a_scale_of_their_own():
+    stage = replace(DRAWING.stages[0], cull=CullConfig(restart_scale=Range((12.0, 25.0), continuous=True)))
+    scaled = replace(DRAWING, stages=(stage,))
+    np.testing.assert_array_equal(draw_hyper(scaled, 8), draw_hyper(DRAWING, 8))
+    rescaled = 0
+    for step in range(200):
+        plain, drawn = (draw_hyper(config, 8, (0, step, 1)) for config in (DRAWING, scaled))
+        if np.all(drawn.output_scale >= 12):
+            assert np.all(drawn.output_scale <= 25) and len(np.unique(drawn.output_scale)) == 8
+            rescaled += 1
+            drawn = drawn._replace(output_scale=plain.output_scale)
+        np.testing.assert_array_equal(drawn, plain)
+    assert 80 < rescaled < 120
 
 
 @settings(deadline=None)

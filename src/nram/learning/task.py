@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 ENOUGH = 8  # examples of one complexity and one memory size to train on, without padding others
 MOST_SIZES = 4  # memory sizes of a stage: each is compiled
+NOT_BY_HEART = 64  # examples; members that train on fewer learn them by heart
 STEEPEST = 64  # steps per item of a T(n)
 
 Answer = dict[int, int]
@@ -108,6 +109,12 @@ class _Pools:
             counts = Counter(self.cells[(self.levels <= level) & (self.cells <= size)].tolist())
             size = max(counts, key=lambda cells: (counts[cells] if self.exact else 0, cells), default=size)
             yield size
+
+    def first_sizes(self, count: int) -> int:
+        """The largest complexity of a stage with the smallest `count` sizes, or with more if these have few examples."""
+        sizes, examples = np.unique(self.levels, return_counts=True)
+        enough = 1 + int(np.searchsorted(np.cumsum(examples), NOT_BY_HEART))
+        return int(sizes[min(max(count, enough), len(sizes)) - 1])
 
     def memory_sizes(self, n: int) -> list[int]:
         """The memory sizes of a stage that goes up to n: one, unless it would have too few examples.

@@ -38,7 +38,7 @@ from nram.training.selection import validation_of
 PROGRESS = 0.01  # smaller gains do not count as progress
 IDLE = 0.05  # the error of a right answer without halting, where a straight-through stage waits for members that halt
 PROMISING = 0.1  # a soft error below this may become a program, which takes a while
-LONGER = 8  # times the patience of others for the best island and for promising ones: even they may be dead ends
+LONGER = 4  # times the patience of others for the best island and for promising ones: even they may be dead ends
 EXAMPLES = 64  # fresh examples at least, the same for all members
 _STREAM = 8_000_000  # keys reserved for culling: no training step and no trial uses them
 

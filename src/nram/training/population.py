@@ -21,6 +21,7 @@ from nram.training.kernels import kernel_of
 from nram.training.mapping import mapped
 from nram.training.member import Examples, Hyper, Member, StepReport, draw_for_step, init_member, train_step
 from nram.training.pools import CHUNK
+from nram.training.ranges import Range
 
 
 class Population(NamedTuple):
@@ -32,18 +33,25 @@ class Population(NamedTuple):
 
 AHEAD_BYTES = 2**28  # of examples that are drawn before the steps that use them
 KEEP_FIRST = 2 / 3  # of the islands that restart, as many keep the first T(n)
+RESCALED = 1 / 2  # of the islands that restart, as many have `restart_scale`
 RANGES = tuple(field.name for field in fields(HyperConfig))  # the hyperparameters that members draw for themselves
 
 
 def draw_hyper(config: TrainConfig, count: int, again: tuple[int, ...] = ()) -> Hyper:
-    """Hyperparameters for `count` members: those of a population, or, with `again`, of an island that restarts."""
+    """Hyperparameters for `count` members: those of a population, or, with `again`, of an island that restarts.
+
+    `again` begins with the number of the stage.
+    """
     rng = random.Random(" ".join(map(str, ("hyperparameters", config.seed, *again))))
     names = [name for name in RANGES if name != "state_penalty"]
     drawn = [[getattr(config.hyper, name).draw(rng) for name in names] for _ in range(count)]
     columns = dict(zip(names, zip(*drawn, strict=True), strict=True))
     limit = _drawn_limit(config, rng) if again else config.first_limit
-    # It came after the others. A draw among them would change theirs.
+    # They came after the others. A draw among them would change theirs.
     columns["state_penalty"] = tuple(config.hyper.state_penalty.draw(rng) for _ in range(count))
+    scale = config.stages[again[0]].cull.restart_scale if again else Range((0.0,))
+    if scale.values != (0.0,) and rng.random() < RESCALED:
+        columns["output_scale"] = tuple(scale.draw(rng) for _ in range(count))
     columns |= {"steps_per_item": count * (limit.per_item,), "steps_constant": count * (limit.constant,)}
     arrays: dict[str, Any] = {name: np.array(column, np.float32) for name, column in columns.items()}
     return Hyper(**arrays)

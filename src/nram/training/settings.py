@@ -113,10 +113,14 @@ def _copy_groups(data: dict[str, Any]) -> None:
 
 
 def _fit_sizes(data: dict[str, Any], task: Task) -> None:
-    """Fit the sizes of the recipe to the task: 5 means the five smallest sizes. Those of files are used as they are."""
+    """Fit the sizes of the recipe to the task: 5 means the five smallest sizes, of a file of examples perhaps more.
+
+    Those of a file of settings are used as they are.
+    """
     for stage in (stage for table in _tables(data) for stage in _stages(table) or ()):
         if type(size := stage.get("max_complexity")) is int:
-            stage["max_complexity"] = min(task.min_complexity - 1 + size, task.trained_up_to)
+            sizes = task.examples.first_sizes(size) if task.examples else task.min_complexity - 1 + size
+            stage["max_complexity"] = min(sizes, task.trained_up_to)
 
 
 def _fill_in(data: dict[str, Any], task: Task) -> None:
