@@ -111,7 +111,7 @@ class _Pools:
             yield size
 
     def first_sizes(self, count: int) -> int:
-        """The largest complexity of a stage with the smallest `count` sizes, or with more if these have few examples."""
+        """The largest complexity of a stage with the first `count` sizes, or with more if these have few examples."""
         sizes, examples = np.unique(self.levels, return_counts=True)
         enough = 1 + int(np.searchsorted(np.cumsum(examples), NOT_BY_HEART))
         return int(sizes[min(max(count, enough), len(sizes)) - 1])

@@ -98,7 +98,7 @@ class Examples(Protocol):
     """The examples of a file, where a task has no other instances. They do not have every n at every M."""
 
     def first_sizes(self, count: int) -> int:
-        """The largest complexity of a stage with the smallest `count` sizes, or with more if these have few examples."""
+        """The largest complexity of a stage with the first `count` sizes, or with more if these have few examples."""
         ...
 
     def memory_sizes(self, n: int) -> Sequence[int]:
