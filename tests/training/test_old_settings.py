@@ -95,4 +95,6 @@ def test_all_weights_of_the_zoo_say_how_they_were_trained():
     assert len(configs) == 10
     merge = configs["merge@trained"].stages
     assert [stage.straight_through for stage in merge] == [True, True, False]
-    assert merge[0].cull == CullConfig(0.25, 0.0, 0.5, 2.0, True, 8, Range((40.0,)))
+    assert merge[0].cull == CullConfig(
+        share=0.25, redraw=0.0, soften=0.5, exponent=2.0, lexicase=True, islands=8, patience=Range((40.0,))
+    )

@@ -179,8 +179,8 @@ def _choose_parents(
 ) -> None:
     """Set the parents of the members of an island, ranked by score, that are replaced.
 
-    A member that is hardly worse than the best stays: where all are stuck at the same error, the one that gets on is
-    as often among the last.
+    A member that is hardly worse than the best stays: where all are stuck at about the same error, rank does not tell
+    which one will get on.
     """
     count = stage.clones // stage.cull.islands
     if stage.cull.lexicase:
