@@ -168,6 +168,9 @@ def main(words: Iterable[str] | None = None) -> None:
     known = ("all", *(OF_PAPER if arguments.protocol else OURS))
     if unknown := [arm for arm in arguments.arms if arm not in known]:
         parser.error(f"unknown arms {', '.join(unknown)}: choose from {', '.join(known)}")
+    files = [subject for subject in arguments.subjects if not is_task(subject)]
+    if files and (arguments.protocol or arguments.set or arguments.arms != ["all"]):
+        parser.error(f"{files[0]}: files are learned by the recipe as it is, without --protocol, --set and --arms")
     run_all(arguments)
 
 

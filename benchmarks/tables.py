@@ -16,6 +16,7 @@ the zoo are made from the cards of its programs and need no file.
 from __future__ import annotations
 
 import json
+import math
 import re
 import statistics
 import sys
@@ -34,13 +35,23 @@ Lines = dict[str, list[dict[str, Any]]]  # of each subject
 
 def runs(found: Lines) -> list[list[str]]:
     """Whole runs: how many learned their subject, how many of those halt within T(n), and the times."""
-    rows = [["", "runs", "learned", "interval", "halts within T(n)", "median time", "longest"]]
+    rows = [["", "runs", "learned", "interval", "halts within T(n)", "median time", "longest that learned"]]
     for subject, lines in found.items():
         learned = [line for line in lines if line["learned"]]
         halting = sum(line.get("halting_members", 0) > 0 for line in learned)
         rows.append([subject, str(len(lines)), str(len(learned)), interval(len(learned), len(lines)), str(halting)])
-        rows[-1] += [f"{pick(line['seconds'] for line in learned):.0f} s" if learned else "-" for pick in (median, max)]
+        longest = max((line["seconds"] for line in learned), default=math.inf)
+        rows[-1] += [_seconds(median_time(lines)), _seconds(longest)]
     return rows
+
+
+def median_time(lines: list[dict[str, Any]]) -> float:
+    """Until half of the runs had learned their subject; infinite if fewer did."""
+    return statistics.median(line["seconds"] if line["learned"] else math.inf for line in lines)
+
+
+def _seconds(time: float) -> str:
+    return f"{time:.0f} s" if time < math.inf else "-"
 
 
 def subjects(found: Lines) -> list[list[str]]:
@@ -125,8 +136,7 @@ def overview(found: Lines) -> list[list[str]]:
         row = [subject, cells["ours: n up to"]]
         for on_gpu in (True, False):
             tried = [line for line in lines if "learned" in line and ("H200" in line["device"]) == on_gpu]
-            learned = [line["seconds"] for line in tried if line["learned"]]
-            row += [f"{len(learned)} of {len(tried)}", f"{median(learned):.0f} s" if learned else "-"]
+            row += [f"{sum(line['learned'] for line in tried)} of {len(tried)}", _seconds(median_time(tried))]
         kept = ("ours: at n = 50", "ours: program of the network", "paper: generalisation", "paper: discretisation")
         rows.append([*row, *(cells[name] for name in kept)])
     return rows
@@ -194,10 +204,6 @@ KINDS: dict[str, Callable[[Lines], list[list[str]]]] = {
     "zoo-models": zoo_models,
     "zoo-proofs": zoo_proofs,
 }
-
-
-def median(seconds: Any) -> float:
-    return statistics.median(seconds)
 
 
 def interval(successes: int, tries: int) -> str:

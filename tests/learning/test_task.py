@@ -15,8 +15,9 @@ from nram.learning.task import training_tasks
 from nram.limits import StepLimit
 from nram.tasks.base import GivenInstance
 from nram.tasks.example_files import Example, read_examples
-from nram.training.config import StageConfig, TrainConfig
+from nram.training.config import CurriculumConfig, StageConfig, TrainConfig
 from nram.training.evaluation import Trial, draw_trial
+from nram.training.member import draw_examples
 from nram.training.settings import load_config
 
 
@@ -128,6 +129,18 @@ def test_the_first_stage_has_the_smallest_sizes_of_the_file_and_enough_examples(
     assert first(20, range(2, 21, 2)) == 10  # the fifth size
     assert first(8, range(1, 11)) == 8  # 64 examples
     assert first(8, range(1, 7)) == 6  # all there are
+
+
+def test_every_size_up_to_that_of_a_stage_is_drawn_as_often_as_the_others(tmp_path: Path, quick_jit):
+    rows = [([0, *[1] * n, *[0] * (21 - n)], [n, *[1] * n, *[0] * (21 - n)]) for n in (1, 2, 3, 4, 20)]
+    task = training_tasks(_examples(tmp_path, rows), "length")[0]
+    for most, wanted in ((20, [1, 2, 3, 4, 20]), (19, [1, 2, 3, 4]), (0, [1])):
+        config = TrainConfig(task.name, batch=1000, curriculum=CurriculumConfig(enabled=False))
+        draw = quick_jit(lambda key, most=most, config=config: draw_examples(config, StageConfig(most, 1, 1), 0, key))
+        _, complexities, _ = draw(jax.random.key(most))
+        sizes, counts = np.unique(complexities, return_counts=True)
+        assert sizes.tolist() == wanted
+        assert np.all(np.abs(counts - 1000 / len(wanted)) < 70)
 
 
 def _nonzero(memory: list[int]) -> list[int]:

@@ -139,6 +139,13 @@ def test_a_member_that_is_kept_does_not_train_and_is_examined_first():
     assert np.flatnonzero(same).tolist() == [2, 6]
 
 
+def test_a_member_that_does_not_learn_can_be_kept_too():
+    group = quiet_group(replace(CONFIG, hyper=replace(CONFIG.hyper, learning_rate=Range((0.0,)))))
+    group.members()
+    group._freeze([2, 6])
+    assert np.flatnonzero(group.frozen()).tolist() == [2, 6]
+
+
 def test_the_time_penalty_counts_from_the_start_where_a_stage_waits_for_members_that_halt():
     hyper = quiet_group().members().hyper
     weights = [time_weight(hyper, jnp.int32(step), at_once=at_once) for step, at_once in ((0, False), (0, True))]

@@ -81,6 +81,9 @@ def test_groups_that_are_among_the_best_or_get_better_have_more_turns():
     assert shares(0.2, 0.24, 0.4, improved_at=stuck) == [1, LAG, LAG]
     assert shares(0.24, 0.2, 0.4, improved_at=stuck) == [1, LAG, LAG]
     assert shares(0.3, 0.2, 0.4, improved_at=stuck) == [LAG, 1, LAG]
+    over = [replace(WORKING, least_error=error, improved_at=stuck) for error in (0.1, 0.3, 0.2)]
+    over[0].done = True
+    assert share_of(CONFIG, over, 2) == 1  # the best of those that still train
     equal = replace(CONFIG, turns="equal")
     states = [replace(WORKING, least_error=error) for error in (0.2, 0.5)]
     assert [share_of(equal, states, index) for index in range(2)] == [1, 1]

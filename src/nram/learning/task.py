@@ -145,6 +145,9 @@ class _Pools:
         answers = [self.answers[self._key(self.instances[i].input)] for i in chosen]
         return TracedPool(self._arrays(chosen, answers, memory_size), complexities, np.cumsum(counts) - counts, counts)
 
+    def draw_complexities(self, key: Array, most: int, memory_size: int, count: int) -> Array:
+        return self.pool(memory_size).draw_complexities(key, most, count)
+
     def nearest(self, n: Any, memory_size: int) -> Any:
         return self.pool(memory_size).nearest(n)
 

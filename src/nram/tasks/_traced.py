@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import Any, NamedTuple
 
 from nram.lazy import jax, jnp
@@ -26,6 +27,11 @@ class TracedPool(NamedTuple):
 
     def _group(self, n: Any) -> jax.Array:
         return jnp.maximum(jnp.searchsorted(jnp.asarray(self.complexities), n, side="right") - 1, 0)
+
+    def draw_complexities(self, key: jax.Array, most: int, count: int) -> jax.Array:
+        """Complexities of examples up to `most`, each as likely as the others."""
+        kinds = max(1, bisect_right(self.complexities, most))
+        return jnp.asarray(self.complexities)[jax.random.randint(key, (count,), 0, kinds)]
 
     def draw(self, key: jax.Array, n: Any) -> TracedInstance:
         """One example of this complexity."""

@@ -105,6 +105,10 @@ class Examples(Protocol):
         """The memory sizes at which a stage up to n trains in turn."""
         ...
 
+    def draw_complexities(self, key: Any, most: int, memory_size: int, count: int) -> Any:
+        """Complexities of examples up to `most`, each as likely as the others."""
+        ...
+
     def nearest(self, n: Any, memory_size: int) -> Any:
         """The complexity of what is drawn for n, which may be an array."""
         ...

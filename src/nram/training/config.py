@@ -80,12 +80,12 @@ class CullConfig:
     share: Annotated[float, Span(0, 0.5)] = 0.0  # of the members that are replaced; 0: no culling
     redraw: Annotated[float, Span(0, 1e6)] = 1.0  # wires of a clone that are drawn again, on average
     soften: Share = 0.0  # up to this share of a clone's wires become undecided; their first choice stays first
-    margin: Factor = 1.0  # a member is replaced only if its error is so many times that of the clone's parent
+    margin: Factor = 1.0  # only a member with so many times the error of a clone's parent is replaced; not by lexicase
     exponent: Factor = 4.0  # the larger, the better a member must fit before its discrete form counts
     lexicase: bool = False  # single examples in random order decide, not the mean error
     islands: Members = 1  # parts of the population that are culled and cloned separately
     patience: Range = Range((0.0,))  # checks without progress until an island restarts, by island in turn; 0: never
-    restart_scale: Range = Range((0.0,))  # `output_scale` of half of the islands that restart; 0: that of the others
+    restart_scale: Range = Range((0.0,))  # `hyper.output_scale` of half of the islands that restart; 0: no other
 
     def patience_of(self, island: int) -> int:
         return int(self.patience.values[island % len(self.patience.values)])
@@ -313,6 +313,8 @@ def _stage_problems(config: TrainConfig, stage: StageConfig, where: str, last: b
         f"{where}.cull.exponent is {cull.exponent}: it must be above 1": cull.exponent > 1,
         f"{where}.cull.lexicase is true but nothing is culled: set {where}.cull.share, for example to 0.25":
             not cull.lexicase or cull.share > 0,
+        f"{where}.cull.restart_scale is {cull.restart_scale}: give 0, or positive numbers as in 12..25":
+            cull.restart_scale.values == (0.0,) or all(0 < value < inf for value in cull.restart_scale.values),
         f"{where}.cull.patience is {cull.patience}: a single island never restarts; set more islands, or "
         "patience 0": max(cull.patience.values) == 0 or cull.islands > 1,
         f"{where}.cull.patience is {cull.patience}: give whole numbers, as in 8 or 4|8|16":

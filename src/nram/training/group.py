@@ -27,6 +27,7 @@ from nram.training.population import Population, compile_training, init_populati
 from nram.training.selection import clone_best, compile_validation, ranking
 
 EXAMINATION = 300  # instances of each examination
+LEAST_RATE = 1e-30  # of frozen members, whose rates are negative: a learning rate of 0 can be frozen too
 
 
 @dataclass
@@ -270,7 +271,7 @@ class Group:
         """Let these members stay as they are. Their clones train."""
         population = self.members()
         rates = np.array(population.hyper.learning_rate)  # a copy
-        rates[members] = -np.abs(rates[members])
+        rates[members] = -np.maximum(np.abs(rates[members]), LEAST_RATE)
         self.population = population._replace(hyper=population.hyper._replace(learning_rate=rates))
 
     def _end_stage(self, score: Score) -> None:

@@ -161,12 +161,14 @@ def draw_examples(
     task = known_task(config.task)
     complexity_key, instance_key, slack_key = jax.random.split(key, 3)
     low, high = task.min_complexity, stage.max_complexity
+    size = config.memory_size(stage)
     if config.curriculum.enabled:
         complexity = draw_complexity(complexity_key, level, low, high, config.batch)
+    elif task.examples:
+        complexity = task.examples.draw_complexities(complexity_key, high, size, config.batch)
     else:
         complexity = jax.random.randint(complexity_key, (config.batch,), low, high + 1, jnp.int32)
     slack = jax.random.randint(slack_key, (config.batch,), 0, stage.step_slack + 1)
-    size = config.memory_size(stage)
     draw = pool.draw if pool else partial(task.draw_traced, memory_size=size)
     instances = jax.vmap(draw)(jax.random.split(instance_key, config.batch), complexity)
     if task.examples:

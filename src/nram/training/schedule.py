@@ -41,8 +41,8 @@ def share_of(config: TrainConfig, states: Sequence[GroupState], index: int) -> f
     if config.turns == "equal":
         return 1.0
     state = states[index]
-    near = min(one.least_error for one in states) + MARGIN
-    best = [number for number, one in enumerate(states) if one.least_error <= near]
+    near = min(one.least_error for one in states if not one.done) + MARGIN
+    best = [number for number, one in enumerate(states) if not one.done and one.least_error <= near]
     if state.rounds - state.improved_at <= RECENT:
         return LEAD if index in best else 1.0
     # Of groups that are stuck at the same error, the first of the recipe solves the most tasks.
