@@ -16,6 +16,7 @@ from nram.training.discrete import Score
 from nram.training.evaluation import Examination
 from nram.training.group import Group, Hooks
 from nram.training.member import time_weight
+from nram.training.ranges import Range
 from nram.training.run_folder import RunFolder
 from nram.training.trainer import _Trainer
 
