@@ -317,8 +317,8 @@ def test_members_are_measured_on_the_same_fresh_examples(population):
         ({"islands": 1}, "cull.patience is 2: a single island never restarts"),
         ({"share": 0.2}, "cull.share is 0.2: of an island of 4 that is less than one member"),
         ({"exponent": float("inf")}, "cull.exponent is inf"),
-        ({"restart_scale": Range((0.0, 12.0))}, "cull.restart_scale is 0|12: give 0, or positive numbers"),
-        ({"restart_scale": Range((float("inf"),))}, "cull.restart_scale is inf: give 0, or positive numbers"),
+        ({"restart_scale": Range((0.0, 12.0))}, "cull.restart_scale is 0|12: give 0, or numbers up to 1000"),
+        ({"restart_scale": Range((float("inf"),))}, "cull.restart_scale is inf: give 0, or numbers up to 1000"),
     ],
 )
 def test_settings_that_cannot_work_are_named(change, message):

@@ -22,6 +22,7 @@ MOST_LOOP = 10**6  # time steps of an episode
 TimeSteps = Annotated[int, Span(0, MOST_LOOP)]
 Share = Annotated[float, Span(0, 1)]
 Factor = Annotated[float, Span(1, 1000)]
+MOST_SCALE = 1000.0  # of the first weights
 Weight = Annotated[float, Span(1e-6, 1e6)]
 
 MOST_SEED = 2**32 - 1
@@ -313,8 +314,8 @@ def _stage_problems(config: TrainConfig, stage: StageConfig, where: str, last: b
         f"{where}.cull.exponent is {cull.exponent}: it must be above 1": cull.exponent > 1,
         f"{where}.cull.lexicase is true but nothing is culled: set {where}.cull.share, for example to 0.25":
             not cull.lexicase or cull.share > 0,
-        f"{where}.cull.restart_scale is {cull.restart_scale}: give 0, or positive numbers as in 12..25":
-            cull.restart_scale.values == (0.0,) or all(0 < value < inf for value in cull.restart_scale.values),
+        f"{where}.cull.restart_scale is {cull.restart_scale}: give 0, or numbers up to {MOST_SCALE:g}, as in 12..25":
+            cull.restart_scale.values == (0.0,) or all(0 < value <= MOST_SCALE for value in cull.restart_scale.values),
         f"{where}.cull.patience is {cull.patience}: a single island never restarts; set more islands, or "
         "patience 0": max(cull.patience.values) == 0 or cull.islands > 1,
         f"{where}.cull.patience is {cull.patience}: give whole numbers, as in 8 or 4|8|16":
