@@ -40,6 +40,8 @@ OURS = {
     "culling": ["cull.share=0", "cull.lexicase=false", "cull.patience=0", "cull.islands=1", "cull.soften=0"],
     "islands": ["cull.islands=1", "cull.patience=0"],
     "restarts": ["cull.patience=0"],
+    "restart_scale": ["cull.restart_scale=0"],
+    "margin": ["cull.margin=1"],
     "lexicase": ["cull.lexicase=false"],
     "hard_stages": ["straight_through=false"],
     "module_order": ["modules=all", "repeats=2"],
