@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 ENOUGH = 8  # examples of one complexity and one memory size to train on, without padding others
 MOST_SIZES = 4  # memory sizes of a stage: each is compiled
-NOT_BY_HEART = 64  # examples; members that train on fewer learn them by heart
+NOT_BY_HEART = 64  # examples in the first stage, if there are so many: fewer are fitted without a loop
 STEEPEST = 64  # steps per item of a T(n)
 
 Answer = dict[int, int]

@@ -86,7 +86,7 @@ class CullConfig:
     lexicase: bool = False  # single examples in random order decide, not the mean error
     islands: Members = 1  # parts of the population that are culled and cloned separately
     patience: Range = Range((0.0,))  # checks without progress until an island restarts, by island in turn; 0: never
-    restart_scale: Range = Range((0.0,))  # `hyper.output_scale` of half of the islands that restart; 0: no other
+    restart_scale: Range = Range((0.0,))  # `hyper.output_scale` of half of the islands that restart; 0: not used
 
     def patience_of(self, island: int) -> int:
         return int(self.patience.values[island % len(self.patience.values)])

@@ -186,8 +186,8 @@ def _choose_parents(
     if stage.cull.lexicase:
         from nram.training.lexicase import choose_by_examples  # numba
 
-        errors = np.concatenate([fit.soft_errors, fit.discrete_errors], axis=1)[ranked]
-        replaced, chosen = choose_by_examples(errors, count, rng)
+        by_example = np.concatenate([fit.soft_errors, fit.discrete_errors], axis=1)[ranked]
+        replaced, chosen = choose_by_examples(by_example, count, rng)
         parents[ranked[replaced]] = ranked[chosen]
     else:
         worst, best = ranked[len(ranked) - count :], ranked[:count]
