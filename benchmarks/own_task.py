@@ -28,6 +28,7 @@ from nram.tasks import TASKS, Task, TracedInstance
 from nram.training.group import Group, Hooks, example_steps
 from nram.training.settings import load_config
 
+WARM_UP = 10  # rounds: the first compiles, and so may those in which islands first clone or restart
 MAXIMUM = Path(nram.__file__).parent / "examples" / "tasks" / "maximum.py"
 
 
@@ -57,7 +58,7 @@ def trained_group(task: Task, chosen: argparse.Namespace, devices: list[Any]) ->
     cull = replace(first.cull, islands=min(first.cull.islands, max(1, chosen.population // 8)))
     stage = replace(first, steps=10**6, stop_at=0, population=chosen.population, cull=cull)
     hooks = Hooks(*[lambda *words: None] * len(Hooks._fields))
-    return Group(replace(config, stages=(stage, *config.stages[1:])), devices, hooks, again=False)
+    return Group(replace(config, draw_steps=False, stages=(stage, *config.stages[1:])), devices, hooks, again=False)
 
 
 def draw_seconds(task: Task, n: int, memory_size: int, count: int = 2000) -> float:
@@ -71,7 +72,8 @@ def compare(name: str, chosen: argparse.Namespace, devices: list[Any]) -> dict[s
     tasks = pair(name)
     groups = [trained_group(task, chosen, devices) for task in tasks]
     for group in groups:
-        group.round()  # compiles
+        for _ in range(WARM_UP):
+            group.round()
     seconds, rounds = [0.0, 0.0], [0, 0]
     for _ in range(chosen.turns):
         for i, group in enumerate(groups):

@@ -136,7 +136,8 @@ def overview(found: Lines) -> list[list[str]]:
         row = [subject, cells["ours: n up to"]]
         for on_gpu in (True, False):
             tried = [line for line in lines if "learned" in line and ("H200" in line["device"]) == on_gpu]
-            row += [f"{sum(line['learned'] for line in tried)} of {len(tried)}", _seconds(median_time(tried))]
+            learned = f"{sum(line['learned'] for line in tried)} of {len(tried)}"
+            row += [learned, _seconds(median_time(tried))] if tried else ["not run", "-"]
         kept = ("ours: at n = 50", "ours: program of the network", "paper: generalisation", "paper: discretisation")
         rows.append([*row, *(cells[name] for name in kept)])
     return rows

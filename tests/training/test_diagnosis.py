@@ -23,7 +23,7 @@ from nram.training.diagnosis import (
     result_text,
 )
 from nram.training.group import Group, GroupState, work_of_step
-from nram.training.history import History
+from nram.training.history import History, rough_duration
 from nram.training.job import TrainingJob
 from nram.training.run_folder import Metrics, Result, RunFolder
 from nram.training.settings import config_to_dict, load_config, require_usable
@@ -328,12 +328,28 @@ def test_a_stopped_run_of_groups_is_judged_only_when_no_group_gets_better(made, 
     assert stuck.next == f"nram train copy --out {run.path} --resume"
 
 
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0.2, "1 s"),
+        (89.0, "89 s"),
+        (700.0, "12 min"),
+        (7898.0, "2 h 12 min"),
+        (130_000.0, "36 h"),
+        (802_891.0, "9 days"),
+    ],
+)
+def test_a_rough_duration_has_two_figures(seconds, words):
+    assert rough_duration(seconds) == words
+
+
 def test_a_notice_says_what_was_reached_what_gets_better_and_how_long_it_may_take(made, tmp_path):
     made([], config=RECIPE, words=("train", "copy"))
     run, history = RunFolder.open(tmp_path / "mine"), History(RECIPE)
     for one in [*FLAT_GROUPS[:60], *(of_group(1, 2000 + i, seconds=1600.0 + i, best_hard=i / 20) for i in range(10))]:
         history.add(read_record(Metrics, one, "a row"))
     lines = progress_notice(run, history, 7800.0).splitlines()
+    wait = rough_duration((PAPER_JOINS - 1) * 1609.0)
     assert lines == [
         "After 26:49 no member is perfect yet.",
         "  Reached: the best member of group hard solves 45% of the validation examples",
@@ -341,7 +357,7 @@ def test_a_notice_says_what_was_reached_what_gets_better_and_how_long_it_may_tak
         "    better.",
         "  Groups: soft flat 24:10, hard better.",
         "  Next: hard: stage 1 when 4 members solve all 64 validation examples, now 0.",
-        f"  Next: paper joins at check {PAPER_JOINS}, now 1: in about 9 days.",
+        f"  Next: paper joins at check {PAPER_JOINS}, now 1: in about {wait}.",
         "  Time: all steps take about 2 h 10 min more at the present rate. It ends",
         "    sooner when a member is perfect.",
     ]

@@ -19,6 +19,7 @@ from nram.training import display
 from nram.training.callbacks import Report, TrainingCallbacks
 from nram.training.config import CurriculumConfig, StageConfig, TrainConfig
 from nram.training.display import GroupsPanel, Panel, TrainingDisplay, training_display
+from nram.training.history import rough_duration
 from nram.training.run_folder import RunFolder
 from nram.training.settings import load_config
 
@@ -344,7 +345,8 @@ def test_below_stand_the_best_group_what_it_waits_for_and_the_time_of_all_steps(
     assert rows["best"] == "soft: 61.5% right as a program up to n = 10, soft error 0.200"
     assert rows["trend"].endswith("getting better: right as a program, soft error")
     assert rows["next"] == "soft: stage 1 when 8 members solve all 96 validation examples, now 3"
-    assert rows["paper"] == f"joins at check {PAPER_JOINS}, now 32: in about 2 h 12 min"  # in the line below `next`
+    wait = rough_duration((PAPER_JOINS - 32) * HARD[-1].seconds / 32)
+    assert rows["paper"] == f"joins at check {PAPER_JOINS}, now 32: in about {wait}"  # in the line below `next`
     assert "about 36 h for all steps" in rows["time"]
 
 

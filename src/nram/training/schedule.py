@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from nram.training.config import TrainConfig
 from nram.training.group import GroupState
 
-LEAD, LAG = 3.0, 0.25
+LEAD, LAG = 3.0, 1 / 3
 MARGIN = 0.05  # of the error: groups this close to the best are among the best
 RECENT = 16  # rounds
 
