@@ -14,6 +14,7 @@ off at a time, `all` nothing; all have the same limit.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import signal
@@ -25,6 +26,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+RECIPE = Path(__file__).parent.parent / "src" / "nram" / "training" / "recipe.toml"
 GRACE = 30  # seconds after the limit until a run that does not stop is killed
 OF_PAPER = {
     "noise": ["noise=0"],
@@ -97,6 +99,7 @@ def ended(run: dict[str, Any], arguments: argparse.Namespace) -> dict[str, Any]:
         "side_by_side": arguments.side_by_side,
         "device": record.get("device"),
         "versions": record.get("versions"),
+        "recipe": hashlib.sha256(RECIPE.read_bytes()).hexdigest()[:12],
     }
     kept = ("perfect_members", "halting_members", "best_validation_exact_hard", "group", "stages", "converged")
     line |= {name: found[name] for name in kept if name in found}

@@ -30,7 +30,7 @@ def is_good(folder: RunFolder, member: int, count: int) -> bool:
     config, controller, _ = folder.load_member(member)
     for mode in ("hard", "soft"):
         for limit in LIMIT_NAMES:
-            trial = Trial(config.task, FAR, count, config.seed, "test", uniform=True)
+            trial = Trial(config.task, FAR, count, config.seed, "choice", uniform=True)
             score = evaluate(config, controller, trial, mode, limit)
             halts = mode == "soft" or limit != "T" or score.halted == 1.0
             print(f"member {member}, {mode}, {limit}: exact {score.exact:.4f}, halts {score.halted}", file=sys.stderr)

@@ -205,6 +205,20 @@ def improving(errors: list[float]) -> bool:
     return trend.improving
 
 
+def test_a_best_member_that_was_lost_is_not_called_progress():
+    history = History(RECIPE)
+    rows = [(0.4, 0.3), (0.075, 0.396), (0.08, 0.39), (0.41, 0.30), (0.42, 0.29), (0.41, 0.28), (0.41, 0.28)]
+    for i, (error, hard) in enumerate(rows):
+        found = of_group(0, 25 * (i + 1), seconds=float(i), best_error=error, best_hard=hard)
+        history.add(read_record(Metrics, found, "a row"))
+        assert history.trends[0].fell_back == (i >= 3)  # of the error, the mean of four reports counts
+    assert not history.trends[0].improving
+    assert history.trend(0) == "was 39.6%"
+    again = of_group(0, 200, seconds=7.0, best_error=0.01, best_hard=0.8)
+    history.add(read_record(Metrics, again, "a row"))
+    assert history.trends[0].improving and not history.trends[0].fell_back
+
+
 # ---- a run that does not get started
 
 
@@ -375,6 +389,8 @@ def test_a_notice_says_what_was_reached_what_gets_better_and_how_long_it_may_tak
     for one in FLAT_GROUPS:
         stuck.add(read_record(Metrics, one, "a row"))
     assert progress_notice(run, stuck, 60.0).endswith(f"No group gets better. What to try: nram doctor {run.path}")
+    of_learn = RunFolder.create(tmp_path / "learn", RECIPE, ["learn", "mine.jsonl"], "a CPU")
+    assert progress_notice(of_learn, stuck, 60.0).endswith("No group gets better.")  # doctor does not know its task
 
 
 def test_the_result_says_whether_perfect_members_halt():

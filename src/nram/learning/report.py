@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 SIZES = "the number of input cells that are not 0", "the number of values in the lists, or else the largest input"
 MOST_PRINTED = 24  # rows and operations of a wrong program that is printed and not only in its file
 MOST_KNOWN = 2  # the largest constant of programs
+LEAST_TO_TRAIN = 60.0  # seconds: a training run has to be compiled first
 SMALL = 3  # a search needs examples of sizes up to here to start with
 
 
@@ -347,5 +348,6 @@ def advice(learned: Learned) -> list[str]:
             f"if the rule needs a fixed number such as 5, give it as a {place} (programs know only 0, 1 and "
             f"{MOST_KNOWN})"
         )
-    told.append(f"more time: {_again(replace(job, budget=2 * job.budget))}")
+    least = LEAST_TO_TRAIN if learned.training is not None else 0.0
+    told.append(f"more time: {_again(replace(job, budget=max(2 * job.budget, least)))}")
     return [addressed(line) for line in told]

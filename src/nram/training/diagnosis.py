@@ -16,7 +16,7 @@ from nram.messages import shell_command
 from nram.records import Tolerant, read_record
 from nram.training.config import TrainConfig
 from nram.training.cures import Cure, Retry, cure_lines
-from nram.training.history import History, duration, rough_duration
+from nram.training.history import History, duration, rough_duration, share_text
 from nram.training.run_folder import MOST_BYTES, Converged, Failure, Metrics, Result, RunFolder
 from nram.training.trend import Trend
 
@@ -195,6 +195,8 @@ def progress_notice(run: RunFolder, history: History, seconds_left: float, budge
     if point.best_hard is None:
         solves = "was not checked as a program yet"
     still = f"It got no better for {duration(trend.waiting)}."
+    if trend.fell_back:
+        still = f"An earlier one solved {share_text(trend.hard)}, but its island got no further and started again."
     if trend.improving:
         better = history.gains(best)
         still = "It is still getting better." if better else "Whether it gets better is not known yet."
@@ -220,7 +222,8 @@ def progress_notice(run: RunFolder, history: History, seconds_left: float, budge
     if config.ranked_by == "training":  # a protocol has no cures
         return "\n".join(map(_folded, lines))
     if config.groups and not any(one.improving for one in history.trends.values()):
-        lines.append(f"  No group gets better. What to try: {shell_command('doctor', run.path)}")
+        doctor = f" What to try: {shell_command('doctor', run.path)}" if run.record.arguments[:1] == ("train",) else ""
+        lines.append(f"  No group gets better.{doctor}")
     cures: list[str] = []
     if not has_left_first_level(group, point.max_complexity, point.highest_level):
         lines.append("  No member has left the first level. Hard tasks need longer.")

@@ -288,6 +288,8 @@ class Panel:
         if trend.improving:  # the best member may be better by one figure and worse by another
             figures = self.history.gains(report.group)
             return f"getting better: {', '.join(figures)}" if figures else ""
+        if trend.fell_back:
+            return f"worse than its best, which was {share_text(trend.hard)} right; its island started again"
         return f"no better for {duration(trend.waiting)}"
 
     def _all(self, report: Report) -> str:

@@ -1,8 +1,8 @@
 """Evaluation of trained controllers: error and exact match, soft and hard, on instances that were not trained on.
 
 In a trial at N, half of the instances have a complexity uniform up to N, half have N itself (docs/machine.md: 'perfect
-at N'). Validation, examination and test draw from separate streams of seeds, so no test instance ever helped to
-choose a member.
+at N'). Validation, examination, the choice of members for the zoo, and test draw from separate streams of seeds, so no
+test instance helps to choose a member.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ from nram.training.loss import compare
 from nram.training.member import machine_options, wiring_of
 from nram.training.predictions import cpu_devices, kernel_predictions
 
-Purpose = Literal["validation", "examination", "test"]
+Purpose = Literal["validation", "examination", "test", "choice"]
 Mode = Literal["soft", "hard"]
 
 SOFT_BATCH_BYTES = 2**28  # of memory tapes at once in a soft evaluation
@@ -60,7 +60,7 @@ def draw_trial(trial: Trial) -> tuple[Instances, np.ndarray]:
 
 def _drawn(trial: Trial) -> tuple[Instances, np.ndarray]:
     task = known_task(trial.task)
-    stream = {"validation": 1, "examination": 2, "test": 3}[trial.purpose]
+    stream = {"validation": 1, "examination": 2, "test": 3, "choice": 4}[trial.purpose]
     examples = task.examples
     if examples and not trial.one_size:
         return _chosen(*examples.given(), trial, np.random.default_rng([trial.seed, stream]))

@@ -139,6 +139,8 @@ class History:
             return "all right"
         if trend.improving:
             return "better" if self.gains(index) else ""
+        if trend.fell_back:
+            return f"was {share_text(trend.hard)}"
         return f"flat {duration(trend.waiting)}"
 
     def gains(self, index: int) -> list[str]:

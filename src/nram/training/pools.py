@@ -30,7 +30,7 @@ from nram.tasks.base import TracedInstance
 from nram.training.config import StageConfig, TrainConfig
 
 CHUNK = 25  # training steps with one pool, and at most between two reports
-SLICES = 8  # in a pool: 3,200 examples for batches of 16
+SLICES = 8  # in a pool: 1,600 examples for batches of 8
 DRAW_SECONDS, PAUSE_SECONDS = 1e-4, 1e-5  # of a thread that draws ahead, in turn
 
 _Made = tuple[dict[int, TracedInstance], TracedPool]  # slices by their numbers, and the pool of them

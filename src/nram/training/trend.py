@@ -6,6 +6,7 @@ import math
 from typing import Protocol
 
 PROGRESS = 0.01  # smaller gains of the error or of the share of right answers do not count
+FALL = 0.05  # a best member that is worse than the best so far by this much, in both figures, is another one
 RELATIVE = 0.1  # a gain of the error is also at least this share of it
 SMOOTH = 4  # the error of a single batch is noisy: the mean of so many reports counts
 
@@ -55,6 +56,7 @@ class Trend:
         self.improved = self.now = 0.0  # seconds of the run
         self.level, self.error, self.hard = 0, math.inf, 0.0
         self.figures: list[str] = []  # those that got better last; none at the first report of the stage
+        self.fell_back = False  # both figures are worse than they were: the best member is gone
 
     def add(self, point: Point) -> None:
         if (point.stage, point.attempt) != (self.stage, self.attempt):
@@ -74,6 +76,7 @@ class Trend:
             self.improved, self.improved_at = point.seconds, len(self.errors)
             # A record moves only with a gain that counts, so that small gains add up.
             self.level, self.error, self.hard = max(self.level, level), min(self.error, error), max(self.hard, hard)
+        self.fell_back = hard < self.hard - FALL and error > self.error + FALL
 
     @property
     def waiting(self) -> float:
@@ -82,5 +85,5 @@ class Trend:
 
     @property
     def improving(self) -> bool:
-        """Whether it got better in the last fifth of the stage, or within the last few reports."""
-        return len(self.errors) - self.improved_at <= max(SMOOTH, len(self.errors) // 5)
+        """Whether it got better in the last fifth of the stage, or within the last few reports, and still is."""
+        return not self.fell_back and len(self.errors) - self.improved_at <= max(SMOOTH, len(self.errors) // 5)
