@@ -3,9 +3,10 @@
     python benchmarks/own_task.py                                    # on a GPU: 512 members
     python benchmarks/own_task.py --population 8 --device cpu        # on two cores
 
-Both train the first stage of a group of the recipe, in turn and in one process, with the step limit of its first islands. The plain task is checked at every
-call, as a task from a file is. Rates are example-steps (one example through one timestep) a second over whole rounds:
-training, the wait for examples, the check and culling. `draw_us` is the time of one draw in Python.
+Both train the first stage of a group of the recipe, in turn and in one process, with the step limit of its first
+islands. The plain task is checked at every call, as a task from a file is. Rates are example-steps (one example through
+one timestep) a second over whole rounds: training, the wait for examples, the check and culling. `draw_us` is the time
+of one draw in Python.
 """
 
 from __future__ import annotations

@@ -5,11 +5,19 @@ Warnings are errors too, through pyproject.toml.
 
 import os
 import signal
+import subprocess
+import sys
 from collections import defaultdict
 from functools import partial
 from typing import Any
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+if "XLA_FLAGS" not in os.environ:  # the processes of xdist and those that tests start inherit it
+    # The new emitters of fused loops take longer to compile than the tests run. An XLA without this switch would abort.
+    flags = "--xla_cpu_use_fusion_emitters=false"
+    known = [sys.executable, "-c", "import jax; jax.block_until_ready(jax.numpy.ones(2) + 1)"]
+    probe = subprocess.run(known, env={**os.environ, "XLA_FLAGS": flags}, capture_output=True)
+    os.environ["XLA_FLAGS"] = "" if probe.returncode else flags
 
 import jax
 import pytest
