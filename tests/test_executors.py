@@ -149,6 +149,7 @@ COUNTS = {
     "Python source": 400,
     "lanes": 150,
     "symbolic": 250,
+    "terms": 40,
 }
 
 

@@ -19,7 +19,7 @@ RUN = ROOT / "tests/compatibility/0.1/finished"
 OWN = ROOT / "src/nram/examples"
 EXAMPLES = ROOT / "src/nram/examples/files/double.jsonl"
 OPTIONAL = [module for modules in LIBRARIES.values() for module in modules]
-TRAIN, VERIFY, PLOTS = (f"pip install 'nram[{extra}]'" for extra in LIBRARIES)
+TRAIN, VERIFY, _, PLOTS = (f"pip install 'nram[{extra}]'" for extra in LIBRARIES)
 
 # Python refuses to import a module whose entry is None.
 WITHOUT = f"import sys; sys.modules.update(dict.fromkeys({[*OPTIONAL, 'jaxlib', 'scipy', 'PIL']}))\n"
@@ -58,6 +58,8 @@ CASES = {
         0,
         "the task maximum has no symbolic inputs",
     ),
+    "prove copy": (1, f"a proof needs Z3, which is not installed: {VERIFY}"),
+    f"check {ROOT}/README.md": (1, "it is not JSON"),
     "test copy copy --count 20": (0, "RIGHT"),
     "show copy": (0, "READ"),
     "run copy --memory 4,7,5,2,0,0,0,0": (0, ""),

@@ -32,8 +32,9 @@ LAYERS = {
     "numba_cache": "cache llvm",
     "module_tables": "errors lazy",
     "modules": "display errors algebra module_tables",
-    "tasks": "display errors lazy deprecated limits files records",
-    "examples": "modules tasks",
+    "terms": "lazy",
+    "tasks": "display errors lazy deprecated limits files records terms",
+    "examples": "modules tasks terms",
     "templates": "modules tasks",
     "extensions": "errors limits module_tables modules tasks",
     # Left of the program: JAX and distributions.
@@ -49,6 +50,7 @@ LAYERS = {
     "programs.native": "display errors files llvm modules programs programs.python_source",
     "pictures": "display errors extras limits files modules tasks programs",
     "programs.verify": "display errors extras limits messages tasks programs pictures",
+    "programs.prove": "errors extras lazy limits files records modules terms tasks programs programs.verify",
     "search": "display errors limits messages progress files records cache runtime llvm numba_cache module_tables "
     "modules tasks extensions programs programs.native programs.simplify",
     # The bridge, and what uses both sides.
@@ -69,7 +71,7 @@ LAYERS = {
     "own_modules": "deprecated",
     "cli": "display errors extras limits kinds messages process progress files runtime module_tables modules tasks "
     "extensions machine training training.display programs programs.native programs.simplify pictures programs.verify "
-    "search programs.extract pictures.soft_traces learning reproduction bench __init__",
+    "programs.prove search programs.extract pictures.soft_traces learning reproduction bench __init__",
     "__main__": "process cli",
 }
 

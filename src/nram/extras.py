@@ -10,11 +10,12 @@ from typing import Literal, TypeAlias
 
 from nram.errors import NramError
 
-Extra: TypeAlias = Literal["train", "verify", "plots"]
+Extra: TypeAlias = Literal["train", "verify", "proof", "plots"]
 
 LIBRARIES: dict[Extra, dict[str, str]] = {
     "train": {"jax": "JAX", "equinox": "Equinox", "optax": "Optax", "safetensors": "safetensors"},
     "verify": {"z3": "Z3"},
+    "proof": {"z3": "Z3", "cvc5": "cvc5"},
     "plots": {"matplotlib": "Matplotlib"},
 }
 """The modules that each extra installs, and the names that people know them by. pyproject.toml has the same table."""

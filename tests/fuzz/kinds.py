@@ -39,6 +39,10 @@ from nram.programs.interpret import interpret
 from nram.programs.ir import Constant, Operation, Output, Program, Row
 from nram.programs.library import zoo_entries
 from nram.programs.memory import prepare_memory
+from nram.programs.prove import check_certificate
+from nram.programs.prove.certificate import made_certificate
+from nram.programs.prove.obligations import Problem
+from nram.programs.prove.search import find_invariant
 from nram.programs.text import from_text, to_text
 from nram.tasks import TASKS
 from nram.tasks.example_files import read_examples
@@ -121,6 +125,29 @@ def _written(write: Callable[[Path], None]) -> Files:
         write(Path(folder))
         found = sorted(path for path in Path(folder).rglob("*") if path.is_file() and path.name != ".lock")
         return {str(path.relative_to(folder)): path.read_bytes() for path in found}
+
+
+# ---- certificates
+
+
+@cache
+def _certificates() -> list[Files]:
+    found = []
+    for title in ("access@trained", "access@searched", "increment@searched"):
+        program = next(entry.program for entry in zoo_entries() if entry.title == title)
+        task = get_task(title.partition("@")[0])
+        problem = Problem(program, task, task.step_limit)
+        invariant = find_invariant(problem, inf, lambda words: None).invariant
+        text = json.dumps(made_certificate(problem, invariant).to_json())
+        found.append({"certificate.json": text.encode()})
+    return found
+
+
+def _use_certificate(folder: Path, rng: Random) -> None:
+    (path,) = folder.iterdir()
+    check = check_certificate(path)
+    if check.problem is not None:
+        raise NramError(check.problem)
 
 
 # ---- programs
@@ -656,5 +683,6 @@ KINDS = {
         Kind("modules", _modules, _mutate_source, _use_module, 60),
         Kind("learned", _learned, _mutate_learned, _use_learned, 150),
         Kind("caches", _caches, mutated_files, _use_cache, 100),
+        Kind("certificates", _certificates, mutated_files, _use_certificate, 60),
     )
 }

@@ -31,6 +31,8 @@ from nram.programs.ir import CONSTANTS, Program, Register
 from nram.programs.native.aot import shared_library
 from nram.programs.native.c_source import to_c
 from nram.programs.native.jit import CompiledProgram
+from nram.programs.prove.invariant import Cell, History, Invariant, RowId, first_place, register_variables
+from nram.programs.prove.step import Step, StepBuilder, row_condition
 from nram.programs.python_source import to_python
 from nram.programs.simplify import simplify
 from nram.programs.verify.machine import Facts, SymbolicMachine
@@ -40,6 +42,8 @@ from nram.search.kernel import NOT_HALTING
 from nram.search.look_up import have_tables
 from nram.search.structure import embed
 from nram.tasks.base import Instance, SymbolicCase
+from nram.tasks.claim import SIZE
+from nram.terms import evaluated, number
 from support.table_controller import CERTAIN, TableController, table_controller
 
 MOST_MODULES = 60  # of the soft and the hard machine
@@ -274,6 +278,47 @@ def _symbolic(case: Case) -> Ending:
     return Ending(memory, now.halted, now.steps, list(now.registers))
 
 
+# ---- the terms of proofs, evaluated
+
+
+def terms(cases: Sequence[Case]) -> list[Ending | None]:
+    """Every cell of the memory is followed by name, and every row is a place of an invariant that says nothing."""
+    endings: list[Ending | None] = [None] * len(cases)
+    for program, indices in _by_program(cases):
+        if _emits(program):
+            steps: dict[tuple[int, RowId], Step] = {}
+            for i in indices:
+                endings[i] = _by_terms(cases[i], steps)
+    return endings
+
+
+def _by_terms(case: Case, steps: dict[tuple[int, RowId], Step]) -> Ending:
+    program, size = case.program, len(case.memory)
+    rows = [(state, row) for state, rows in enumerate(program.states) for row in range(len(rows))]
+    cells = tuple(Cell(number(address)) for address in range(size))
+    places = tuple(map(first_place, rows))
+    invariant = Invariant(History(), True, places, ((),) * len(rows), cells, (), ())
+    names = register_variables(program)
+    values: dict[Any, Any] = {SIZE: size, **dict.fromkeys(names, 0), **dict.fromkeys(invariant.visits, 0)}
+    values |= {cell.value: held for cell, held in zip(cells, case.memory, strict=True)}
+    nowhere = {"memory": lambda address: 0}  # all cells have names
+    state, halted, done = 0, False, 0
+    while not halted and done < case.limit:
+        (row,) = [
+            r for s, r in rows if s == state and evaluated(row_condition(program, (s, r), names), {}, {}, values.copy())
+        ]
+        if (size, (state, row)) not in steps:
+            steps[size, (state, row)] = StepBuilder(program, invariant).step(rows.index((state, row)))
+        step, known = steps[size, (state, row)], dict(values)
+        for definition in step.definitions:
+            name, value = definition.parts
+            known[name] = int(evaluated(value, {}, nowhere, known))
+        values |= {name: int(evaluated(term, {}, nowhere, known)) for name, term in step.after().items()}
+        halted, state, done = program.states[state][row].halt, program.states[state][row].next_state, done + 1
+    assert sum(values[count] for count in invariant.visits) == done
+    return Ending([values[cell.value] for cell in cells], halted, done, [values[name] for name in names])
+
+
 # ---- the discretised and the continuous machine, with a controller of one-hot wires
 
 
@@ -404,4 +449,5 @@ EXECUTORS: dict[str, Executor] = {
     "Python source": python_source,
     "lanes": lanes,
     "symbolic": symbolic,
+    "terms": terms,
 }

@@ -31,6 +31,8 @@ VERBS = {
     "extract": "turn a trained member of a run into a program",
     "simplify": "make a program shorter without changing what it does",
     "verify": "show that a program solves its task, or find where it fails",
+    "prove": "prove that a program is right for every length, and write a certificate",
+    "check": "check a certificate",
     "test": "run a program on other examples, and say what is right and wrong",
     "show": "print a program: its card and its table",
     "run": "run a program on a memory",

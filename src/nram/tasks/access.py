@@ -10,6 +10,8 @@ from nram.lazy import jax, jnp, z3
 from nram.limits import StepLimit
 from nram.tasks import _plain, _symbolic, _traced
 from nram.tasks.base import SymbolicCase, Task, Term, TracedInstance
+from nram.tasks.claim import SIZE, Claim, N, always, memory, positive_from, zero_from
+from nram.terms import between, equal
 
 
 def sample_input(rng: Random, n: int, memory_size: int) -> list[int]:
@@ -46,6 +48,19 @@ def symbolic(n: int, memory_size: Term) -> Iterator[SymbolicCase]:
     )
 
 
+def claim() -> Claim:
+    return Claim(
+        assumptions=(
+            always(N + 2 <= SIZE),
+            always(between(0, memory(0), N - 1)),
+            positive_from(1, N),
+            zero_from(N + 1),
+        ),
+        is_output=lambda x: equal(x, 0),
+        expected=lambda x: memory(memory(0) + 1),
+    )
+
+
 TASK = Task(
     name="access",
     summary="Given k and an array A, return A[k].",
@@ -58,4 +73,5 @@ TASK = Task(
     sample_traced=sample_traced,
     legal_inputs=legal_inputs,
     symbolic=symbolic,
+    claim=claim,
 )

@@ -14,6 +14,7 @@ from nram.errors import UsageError
 from nram.lazy import jax
 from nram.limits import StepLimit
 from nram.tasks._plain_arrays import sample_by_callback
+from nram.tasks.claim import Claim
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -149,6 +150,8 @@ class Task(Fixed):
     """(n, M) -> every memory that `sample_input` can draw, each once. None: the task does not list them."""
     symbolic: Callable[[int, Term], Iterator[SymbolicCase]] | None = None
     """(n, M) -> cases for a solver, which together include every such memory. M may be a term."""
+    claim: Callable[[], Claim] | None = None
+    """What is asked for at every n and M at once, for proofs. None: programs are proven for small n alone."""
 
     def _brief(self) -> str:
         return f"{self.name}: {self.summary} T(n) = {self.step_limit}"

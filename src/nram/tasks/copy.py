@@ -10,6 +10,8 @@ from nram.lazy import jax, jnp
 from nram.limits import StepLimit
 from nram.tasks import _plain, _symbolic, _traced
 from nram.tasks.base import SymbolicCase, Task, Term, TracedInstance
+from nram.tasks.claim import SIZE, Claim, N, always, memory, positive_from, zero_from
+from nram.terms import between, equal, number
 
 
 def sample_input(rng: Random, n: int, memory_size: int) -> list[int]:
@@ -48,6 +50,19 @@ def symbolic(n: int, memory_size: Term) -> Iterator[SymbolicCase]:
     )
 
 
+def claim() -> Claim:
+    return Claim(
+        assumptions=(
+            always((2 * N + 1 <= SIZE) & (number(3) <= SIZE)),
+            always(equal(memory(0), N + 1)),
+            positive_from(1, N),
+            zero_from(N + 1),
+        ),
+        is_output=lambda x: between(N + 1, x, 2 * N),
+        expected=lambda x: memory(x - N),
+    )
+
+
 TASK = Task(
     name="copy",
     summary="Given an array and a pointer to the destination, copy the array there.",
@@ -60,4 +75,5 @@ TASK = Task(
     sample_traced=sample_traced,
     legal_inputs=legal_inputs,
     symbolic=symbolic,
+    claim=claim,
 )

@@ -10,6 +10,8 @@ from nram.lazy import jax, jnp
 from nram.limits import StepLimit
 from nram.tasks import _plain, _symbolic, _traced
 from nram.tasks.base import SymbolicCase, Task, Term, TracedInstance
+from nram.tasks.claim import SIZE, Claim, N, always, memory, positive_from, zero_from
+from nram.terms import between, number
 
 
 def sample_input(rng: Random, n: int, memory_size: int) -> list[int]:
@@ -43,6 +45,18 @@ def symbolic(n: int, memory_size: Term) -> Iterator[SymbolicCase]:
     )
 
 
+def claim() -> Claim:
+    return Claim(
+        assumptions=(
+            always((N + 1 <= SIZE) & (number(3) <= SIZE)),
+            positive_from(0, N - 1, SIZE - 2),
+            zero_from(N),
+        ),
+        is_output=lambda x: between(0, x, N - 1),
+        expected=lambda x: memory(x) + 1,
+    )
+
+
 TASK = Task(
     name="increment",
     summary="Given an array, increment all its elements by 1.",
@@ -55,4 +69,5 @@ TASK = Task(
     sample_traced=sample_traced,
     legal_inputs=legal_inputs,
     symbolic=symbolic,
+    claim=claim,
 )

@@ -10,6 +10,8 @@ from nram.lazy import jax, jnp, z3
 from nram.limits import StepLimit
 from nram.tasks import _plain, _symbolic, _traced
 from nram.tasks.base import SymbolicCase, Task, Term, TracedInstance
+from nram.tasks.claim import SIZE, Claim, N, always, linked_list, list_nodes, memory, node_at
+from nram.terms import between, equal
 
 
 def sample_input(rng: Random, n: int, memory_size: int) -> list[int]:
@@ -52,6 +54,20 @@ def symbolic(n: int, memory_size: Term) -> Iterator[SymbolicCase]:
     )
 
 
+def claim() -> Claim:
+    return Claim(
+        assumptions=(
+            always(2 * N + 3 <= SIZE),
+            *linked_list(),
+            always(between(0, memory(1), N - 1)),
+            always(equal(memory(2), 0)),
+        ),
+        is_output=lambda x: equal(x, 2),
+        expected=lambda x: memory(node_at(memory(1)) + 1),
+        functions={"node": list_nodes},
+    )
+
+
 TASK = Task(
     name="listk",
     summary="Given the head of a linked list and a number k, return the value of the node k hops away.",
@@ -64,4 +80,5 @@ TASK = Task(
     sample_traced=sample_traced,
     legal_inputs=legal_inputs,
     symbolic=symbolic,
+    claim=claim,
 )

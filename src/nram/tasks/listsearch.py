@@ -10,6 +10,8 @@ from nram.lazy import jax, jnp, z3
 from nram.limits import StepLimit
 from nram.tasks import _plain, _symbolic, _traced
 from nram.tasks.base import SymbolicCase, Task, Term, TracedInstance
+from nram.tasks.claim import SIZE, Claim, N, always, holds_from, linked_list, list_nodes, memory, node_at
+from nram.terms import between, equal, variable
 
 
 def sample_input(rng: Random, n: int, memory_size: int) -> list[int]:
@@ -68,6 +70,29 @@ def symbolic(n: int, memory_size: Term) -> Iterator[SymbolicCase]:
     )
 
 
+def claim() -> Claim:
+    first = variable("first")  # the number of hops to the first node that holds v
+    return Claim(
+        assumptions=(
+            always(2 * N + 3 <= SIZE),
+            *linked_list(),
+            always(between(1, memory(1), SIZE - 1)),
+            always(equal(memory(2), 0)),
+            always(between(0, first, N - 1)),
+            always(equal(memory(node_at(first) + 1), memory(1))),
+            holds_from(0, first - 1, lambda i: ~equal(memory(node_at(i) + 1), memory(1))),
+        ),
+        is_output=lambda x: equal(x, 2),
+        expected=lambda x: node_at(first),
+        numbers={"first": _hops},
+        functions={"node": list_nodes},
+    )
+
+
+def _hops(memory: Sequence[int], n: int) -> int:
+    return next(i for i, address in enumerate(list_nodes(memory, n)) if memory[address + 1] == memory[1])
+
+
 TASK = Task(
     name="listsearch",
     summary="Given the head of a linked list and a value v, return the address of the first node with v.",
@@ -81,4 +106,5 @@ TASK = Task(
     sample_traced=sample_traced,
     legal_inputs=legal_inputs,
     symbolic=symbolic,
+    claim=claim,
 )

@@ -11,6 +11,8 @@ from nram.lazy import jax, jnp, z3
 from nram.limits import StepLimit
 from nram.tasks import _plain, _symbolic, _traced
 from nram.tasks.base import SymbolicCase, Task, Term, TracedInstance
+from nram.tasks.claim import SIZE, Claim, N, always, holds_from, memory, zero_from
+from nram.terms import between, both, call, choose, equal, implies, variable
 
 
 def sample_input(rng: Random, n: int, memory_size: int) -> list[int]:
@@ -101,6 +103,44 @@ def _ranked(first: Sequence[Term], second: Sequence[Term], rank: int) -> Term:
     return smallest
 
 
+def claim() -> Claim:
+    length = variable("length")  # of A
+    guardian = SIZE - 1
+
+    def first(i: Term) -> Term:
+        return memory(3 + i)
+
+    def second(j: Term) -> Term:
+        return memory(4 + length + j)
+
+    def ranked(i: Term, j: Term) -> Term:
+        """If i values of A and j of B are not larger than those that follow, the next in order is the smaller head."""
+        sizes = both(between(0, i, length), between(0, j, N - length), i + j < N)
+        below = both(equal(i, 0) | (first(i - 1) <= second(j)), equal(j, 0) | (second(j - 1) <= first(i)))
+        head = choose(first(i) <= second(j), first(i), second(j))
+        return implies(sizes & below, equal(call("value", i + j), head))
+
+    return Claim(
+        assumptions=(
+            always(2 * N + 5 <= SIZE),
+            always(between(0, length, N)),
+            always(both(equal(memory(0), 3), equal(memory(1), 4 + length), equal(memory(2), 5 + N))),
+            holds_from(0, length - 1, lambda i: between(1, first(i), SIZE - 2)),
+            holds_from(0, N - length - 1, lambda i: between(1, second(i), SIZE - 2)),
+            always(equal(first(length), guardian) & equal(second(N - length), guardian)),
+            holds_from(0, length - 1, lambda i: first(i) <= first(i + 1)),
+            holds_from(0, N - length - 1, lambda i: second(i) <= second(i + 1)),
+            zero_from(5 + N),
+            holds_from(0, N - 1, lambda i: between(1, call("value", i), SIZE - 2)),
+            always(ranked, triggers=lambda i, j: (first(i), second(j))),
+        ),
+        is_output=lambda x: between(5 + N, x, 4 + 2 * N),
+        expected=lambda x: call("value", x - 5 - N),
+        numbers={"length": lambda memory, n: memory[1] - 4},
+        functions={"value": lambda memory, n: sorted([*memory[3 : memory[1] - 1], *memory[memory[1] : 4 + n]])},
+    )
+
+
 TASK = Task(
     name="merge",
     summary="Given pointers to two sorted arrays and to the output, merge the arrays into one sorted array.",
@@ -114,4 +154,5 @@ TASK = Task(
     sample_traced=sample_traced,
     legal_inputs=legal_inputs,
     symbolic=symbolic,
+    claim=claim,
 )

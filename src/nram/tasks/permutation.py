@@ -11,6 +11,8 @@ from nram.lazy import jax, jnp
 from nram.limits import StepLimit
 from nram.tasks import _plain, _symbolic, _traced
 from nram.tasks.base import SymbolicCase, Task, Term, TracedInstance
+from nram.tasks.claim import SIZE, Claim, N, always, holds_from, memory, positive_from, zero_from
+from nram.terms import between, both, equal, implies, number
 
 
 def sample_input(rng: Random, n: int, memory_size: int) -> list[int]:
@@ -58,6 +60,24 @@ def symbolic(n: int, memory_size: Term) -> Iterator[SymbolicCase]:
     )
 
 
+def claim() -> Claim:
+    def different(i: Term, j: Term) -> Term:
+        return implies(both(number(1) <= i, i < j, j <= N), ~equal(memory(i), memory(j)))
+
+    return Claim(
+        assumptions=(
+            always((2 * N + 1 <= SIZE) & (number(3) <= SIZE)),
+            always(equal(memory(0), N + 1)),
+            holds_from(1, N, lambda i: between(0, memory(i), N - 1)),
+            always(different),
+            positive_from(N + 1, 2 * N),
+            zero_from(2 * N + 1),
+        ),
+        is_output=lambda x: between(1, x, N),
+        expected=lambda x: memory(N + 1 + memory(x)),
+    )
+
+
 TASK = Task(
     name="permutation",
     summary="Given a permutation P of 0..n-1 and an array A, overwrite P[i] with A[P[i]].",
@@ -70,4 +90,5 @@ TASK = Task(
     sample_traced=sample_traced,
     legal_inputs=legal_inputs,
     symbolic=symbolic,
+    claim=claim,
 )

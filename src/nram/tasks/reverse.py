@@ -9,6 +9,7 @@ from typing import Any
 from nram.lazy import jax
 from nram.tasks import _traced, copy
 from nram.tasks.base import SymbolicCase, Term, TracedInstance
+from nram.tasks.claim import Claim, N, memory
 
 
 def oracle(memory: Sequence[int]) -> tuple[list[int], list[int]]:
@@ -31,6 +32,10 @@ def symbolic(n: int, memory_size: Term) -> Iterator[SymbolicCase]:
     yield replace(case, expected=tuple(enumerate(reversed(array), start=n + 1)))
 
 
+def claim() -> Claim:
+    return replace(copy.claim(), expected=lambda x: memory(2 * N + 1 - x))
+
+
 TASK = replace(
     copy.TASK,
     name="reverse",
@@ -39,4 +44,5 @@ TASK = replace(
     oracle=oracle,
     sample_traced=sample_traced,
     symbolic=symbolic,
+    claim=claim,
 )

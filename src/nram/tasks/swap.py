@@ -11,6 +11,8 @@ from nram.lazy import jax, jnp, z3
 from nram.limits import StepLimit
 from nram.tasks import _plain, _symbolic, _traced
 from nram.tasks.base import SymbolicCase, Task, Term, TracedInstance
+from nram.tasks.claim import SIZE, Claim, N, always, memory, positive_from, zero_from
+from nram.terms import between, both, choose, equal, number
 
 
 def sample_input(rng: Random, n: int, memory_size: int) -> list[int]:
@@ -70,6 +72,20 @@ def symbolic(n: int, memory_size: Term) -> Iterator[SymbolicCase]:
     )
 
 
+def claim() -> Claim:
+    p, q = memory(0), memory(1)
+    return Claim(
+        assumptions=(
+            always(N + 3 <= SIZE),
+            always(both(number(2) <= p, p < q, q <= N + 1)),
+            positive_from(2, N + 1),
+            zero_from(N + 2),
+        ),
+        is_output=lambda x: between(2, x, N + 1),
+        expected=lambda x: choose(equal(x, p), memory(q), choose(equal(x, q), memory(p), memory(x))),
+    )
+
+
 TASK = Task(
     name="swap",
     summary="Given two pointers p, q and an array A, swap the elements they point to.",
@@ -84,4 +100,5 @@ TASK = Task(
     scored_cells=scored_cells,
     legal_inputs=legal_inputs,
     symbolic=symbolic,
+    claim=claim,
 )

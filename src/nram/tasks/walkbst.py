@@ -17,6 +17,8 @@ from nram.lazy import jax, jnp
 from nram.limits import StepLimit
 from nram.tasks import _plain, _symbolic, _traced
 from nram.tasks.base import SymbolicCase, Task, Term, TracedInstance
+from nram.tasks.claim import SIZE, Claim, N, always, apart, holds_from, memory, node_at
+from nram.terms import between, equal, variable
 
 # For one tree in four the keys are inserted in ascending or descending order (a fair coin), after 0 to 3 transpositions
 # of two random positions (which may coincide): such trees are deep.
@@ -194,6 +196,40 @@ def symbolic(n: int, memory_size: Term) -> Iterator[SymbolicCase]:
             )
 
 
+def claim() -> Claim:
+    length = variable("length")  # of the path
+
+    def step(i: Term) -> Term:
+        return memory(2 + i)
+
+    return Claim(
+        assumptions=(
+            always(4 * N + 2 <= SIZE),
+            always(between(0, length, N - 1)),
+            always(equal(memory(1), 0) & equal(step(length), 0)),
+            holds_from(0, length - 1, lambda i: between(0, step(i), 1)),
+            always(equal(node_at(0), memory(0))),
+            holds_from(0, length - 1, lambda i: equal(memory(node_at(i) + 1 + step(i)), node_at(i + 1))),
+            holds_from(0, length, lambda i: between(3 + length, node_at(i), SIZE - 3)),
+            holds_from(0, length, lambda i: between(1, memory(node_at(i)), SIZE - 1)),
+            always(equal(memory(node_at(length) + 1), 0) & equal(memory(node_at(length) + 2), 0)),
+            apart(length, 3),
+        ),
+        is_output=lambda x: equal(x, 1),
+        expected=lambda x: memory(node_at(length)),
+        numbers={"length": lambda memory, n: len(_path(memory)) - 1},
+        functions={"node": lambda memory, n: _path(memory)},
+    )
+
+
+def _path(memory: Sequence[int]) -> list[int]:
+    """The addresses of the nodes on the path."""
+    nodes = [memory[0]]
+    while memory[nodes[-1] + 1] or memory[nodes[-1] + 2]:
+        nodes.append(memory[nodes[-1] + 1 + memory[1 + len(nodes)]])
+    return nodes
+
+
 TASK = Task(
     name="walkbst",
     summary="Given the root of a binary search tree and a path, return the value at the end of the path.",
@@ -207,4 +243,5 @@ TASK = Task(
     sample_traced=sample_traced,
     legal_inputs=legal_inputs,
     symbolic=symbolic,
+    claim=claim,
 )

@@ -1,0 +1,42 @@
+"""`nram check`: check a certificate."""
+
+import argparse
+from pathlib import Path
+
+from nram.cli.output import ProgressLine, print_json
+from nram.cli.program_argument import add_modules, load_modules
+from nram.programs.prove import check_certificate
+from nram.programs.prove.certificate import invariant_in_words
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Check a certificate of 'nram prove'. The obligations are made again from the program, the task and the "
+        "invariant; they must be those of the file, and z3 must prove each of them, and cvc5 too where it is installed."
+    )
+    parser.epilog = "The exit status is 0 only if the certificate is right."
+    parser.add_argument("certificate", type=Path, metavar="CERTIFICATE", help="a file that 'nram prove --out' wrote")
+    parser.add_argument("--program", metavar="PROGRAM", help="the program that it must be of: a name or a file")
+    parser.add_argument("--task", metavar="TASK", help="the file of the task, if it is not a built-in one")
+    parser.add_argument("--show", action="store_true", help="print the invariant too")
+    add_modules(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    load_modules(arguments)
+    with ProgressLine() as progress:
+        found = check_certificate(
+            arguments.certificate, program=arguments.program, task=arguments.task, progress=progress.show
+        )
+    if arguments.json:
+        print_json(found.to_json())
+    elif found.right:
+        solvers = ", ".join(f"{name} ({took:.1f} s)" for name, took in found.seconds.items())
+        program = found.certificate.program
+        print(f"RIGHT: {len(found.certificate.obligations)} obligations, each proven by {solvers}.")
+        print(f"The program {program.name}, fingerprint {program.fingerprint}. {found.certificate.claim}")
+        if arguments.show:
+            print("\n".join(["", *invariant_in_words(found.certificate.invariant)]))
+    else:
+        print(f"REFUSED: {found.problem}.")
+    return 0 if found.right else 1

@@ -1,0 +1,340 @@
+"""Guess an invariant from recorded runs: places, cells by name, arrays, and many facts that may turn out wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+
+import numpy as np
+
+from nram.limits import StepLimit
+from nram.programs.ir import Program, Register
+from nram.programs.prove.bank import Bank, independent
+from nram.programs.prove.invariant import INDEX, Array, Cell, History, Invariant, Range, register_variables, visits_of
+from nram.programs.prove.runs import Inputs, Moment, Recorded, places_of
+from nram.programs.prove.step import row_condition, row_of
+from nram.tasks.base import Task
+from nram.tasks.claim import SIZE, N, memory
+from nram.terms import (
+    INVALID,
+    TRUE,
+    Functions,
+    Term,
+    choose,
+    equal,
+    evaluated,
+    implies,
+    number,
+    substituted,
+    total,
+    variables,
+)
+
+MOST_POINTS = 400  # of one place
+FEW_POINTS = 60
+MOST_WRITERS = 8  # of an array
+MOST_WRAPPED = 0.2  # of the writes to an array
+MOST_ADDRESSES = 3  # of one operation that does not write an array
+
+
+@dataclass
+class Points:
+    """What was seen at a place, or when something was written: one entry for each time."""
+
+    instances: list[int] = field(default_factory=list)
+    moments: list[Moment] = field(default_factory=list)
+    visits: list[list[int]] = field(default_factory=list)
+
+    def add(self, moment: Moment, visits: list[int]) -> None:
+        self.instances.append(moment.instance)
+        self.moments.append(moment)
+        self.visits.append(list(visits))
+
+
+class Guess:
+    """The parts of an invariant, guessed one after the other."""
+
+    def __init__(
+        self, program: Program, task: Task, limit: StepLimit, recorded: Recorded, history: History, compare: bool
+    ):
+        self.program, self.task, self.limit, self.history = program, task, limit, history
+        self.halts, self.compare = recorded.halts, compare
+        self.inputs = Inputs(recorded, task)
+        self.places = recorded.places(history)
+        self.numbers = {place: number for number, place in enumerate(self.places)}
+        self.at_place = [Points() for _ in self.places]
+        self.before: list[dict[int, None]] = [{} for _ in self.places]
+        """For each place, those that come before it."""
+        self.at_write: dict[tuple[int, int], Points] = {}
+        """Of each write: index of the place, index of the operation."""
+        self.at_end: dict[tuple[int, int], Points] = {}
+        """The same for rows that halt. No form of the memory has to explain them."""
+        for run in recorded.runs:
+            visits, before = [0] * len(self.places), None
+            for moment, place in zip(run, places_of(run, history), strict=True):
+                which = self.numbers[place]
+                self.at_place[which].add(moment, visits)
+                at_write = self.at_end if row_of(program, place.row).halt else self.at_write
+                for operation in moment.writes:
+                    at_write.setdefault((which, operation), Points()).add(moment, visits)
+                visits[which] += 1
+                if before is not None:
+                    self.before[which][before] = None
+                before = which
+        self.unexplained: list[tuple[int, int]] = []
+        self.cells: list[Cell] = []
+        self.arrays: list[Array] = []
+        self._explain_writes()
+
+    def invariant(self) -> Invariant:
+        """The whole guess."""
+        own = [self._facts(which) for which in range(len(self.places))]
+        facts = tuple(tuple(self._with_inherited(which, own)) for which in range(len(self.places)))
+        parts = tuple(self.cells), tuple(self.arrays), tuple(self._changes())
+        return Invariant(self.history, self.halts, tuple(self.places), facts, *parts)
+
+    # ---- writes
+
+    def _explain_writes(self) -> None:
+        open_ones: list[tuple[int, int]] = []
+        for writer, points in self.at_write.items():
+            address = self._input_bank(points).find(_addresses(points, writer))
+            if address is None:
+                open_ones.append(writer)
+            elif Cell(address) not in self.cells:
+                self.cells.append(Cell(address))
+        for size in range(1, min(MOST_WRITERS, len(open_ones)) + 1):
+            for writers in combinations(open_ones, size):
+                if not all(writer in open_ones for writer in writers):
+                    continue
+                array = self._array(writers, len(self.arrays))
+                if array is not None:
+                    self.arrays.append(array)
+                    open_ones = [one for one in open_ones if one not in writers]
+        for i, array in enumerate(self.arrays):  # the last writes to an array are often those of another place
+            for writer in list(open_ones):
+                longer = self._array((*self.arrays[i].writers, writer), i)
+                if longer is not None and (longer.start, longer.slope) == (array.start, array.slope):
+                    self.arrays[i] = longer
+                    open_ones.remove(writer)
+        for writer in open_ones:  # an address may wrap around: then it is one of two
+            points = self.at_write[writer]
+            if not self._follow(points, np.arange(len(points.moments)), _addresses(points, writer)):
+                self.unexplained.append(writer)
+
+    def _input_bank(self, points: Points) -> Bank:
+        """Terms of the input alone."""
+        instances = np.array(points.instances)
+        return Bank(self.inputs, instances, self.inputs.at(instances)[0])
+
+    def _array(self, writers: tuple[tuple[int, int], ...], index: int) -> Array | None:
+        """What these writes do together, if the k-th goes to start + slope k and its value is a term of k."""
+        points = Points()
+        addresses, values, counts = [], [], []
+        for writer in writers:
+            seen = self.at_write[writer]
+            for moment, visits in zip(seen.moments, seen.visits, strict=True):
+                points.add(moment, visits)
+                address, value = moment.writes[writer[1]]
+                addresses.append(address)
+                values.append(value)
+                counts.append(sum(visits[place] for place, _ in writers))
+        k = np.array(counts)
+        if k.max() == 0 or len({place for place, _ in writers}) < len(writers):
+            return None
+        bank = self._input_bank(points)
+        instances = np.array(points.instances)
+        numbers, _ = self.inputs.at(instances)
+        for slope in (1, -1):
+            starts = bank.cover(np.array(addresses) - slope * k, 2)
+            if starts is None:
+                continue
+            start = starts[0]
+            # The last address may wrap around. Then it is a cell by itself.
+            others = np.flatnonzero(bank.everywhere(start) + slope * k != np.array(addresses))
+            if len(others) > MOST_WRAPPED * len(k) or not self._follow(points, others, np.array(addresses)):
+                continue
+            array = Array(start, slope, writers, INDEX)
+            tail = array.tail(index)
+            return replace(array, value=self._value(tail, instances, {INDEX: k, **numbers}, np.array(values)))
+        return None
+
+    def _follow(self, points: Points, which: np.ndarray, addresses: np.ndarray) -> bool:
+        """Follow the cells at these addresses by name, if the input says where they are."""
+        if not len(which):
+            return True
+        few = Points()
+        for i in which:
+            few.add(points.moments[i], points.visits[i])
+        cover = self._input_bank(few).cover(addresses[which], MOST_ADDRESSES)
+        self.cells += [Cell(address) for address in cover or () if Cell(address) not in self.cells]
+        return cover is not None
+
+    def _value(self, tail: Term, instances: np.ndarray, atoms: dict[Term, np.ndarray], values: np.ndarray) -> Term:
+        """The k-th value as a term of k, at least for the first so many; what comes after them has no other name."""
+        found = Bank(self.inputs, instances, atoms).find(values)
+        if found is not None:
+            return found
+        numbers = [N, *(name for name in atoms if name.op == "var" and name not in (N, SIZE, INDEX))]
+        for offset in (1, 0, -1, -2):
+            for bound in numbers:
+                first = atoms[INDEX] < atoms[bound] + offset
+                if first.any():
+                    few = {name: array[first] for name, array in atoms.items()}
+                    found = Bank(self.inputs, instances[first], few).find(values[first])
+                    if found is not None:
+                        return choose(bound + offset > INDEX, found, tail)
+        return tail
+
+    # ---- changes
+
+    def _changes(self) -> list[Range]:
+        """Where the program may write."""
+        found = {Range(cell.address, cell.address): None for cell in self.cells}
+        for array in self.arrays:
+            last = self._last(array)
+            found[Range(array.start, last) if array.slope > 0 else Range(last, array.start)] = None
+        for writer, points in self.at_end.items():
+            for address in self._input_bank(points).cover(_addresses(points, writer), MOST_ADDRESSES) or ():
+                found[Range(address, address)] = None
+        return list(found)
+
+    def _last(self, array: Array) -> Term:
+        """The last address of an array in every run that writes to it, or a bound."""
+        ends: dict[int, tuple[int, Moment]] = {}
+        points = Points()
+        for writer in array.writers:
+            seen = self.at_write[writer]
+            for moment, address in zip(seen.moments, _addresses(seen, writer), strict=True):
+                if moment.instance not in ends or (address - ends[moment.instance][0]) * array.slope > 0:
+                    ends[moment.instance] = int(address), moment
+        for _, moment in ends.values():
+            points.add(moment, [])
+        last = np.array([address for address, _ in ends.values()])
+        found = self._input_bank(points).find(last)
+        if found is not None:
+            return found
+        if array.slope < 0:
+            return number(0)
+        numbers, _ = self.inputs.at(np.array(points.instances))
+        bounds = {factor * N + offset: factor * numbers[N] + offset for factor in (1, 2) for offset in range(-2, 4)}
+        fit = {term: values for term, values in bounds.items() if (last <= values).all()}
+        return min(fit, key=lambda term: int(fit[term].sum())) if fit else SIZE - 1
+
+    # ---- facts
+
+    def _with_inherited(self, which: int, facts: list[list[Term]]) -> list[Term]:
+        """For a place that few runs come to: also the facts of the places before it about what their rows leave alone.
+
+        What was seen there a few times says too little, and much of it is chance.
+        """
+        found = dict.fromkeys(facts[which])
+        if len(self.at_place[which].moments) < FEW_POINTS:
+            for before in self.before[which]:
+                row = row_of(self.program, self.places[before].row)
+                registers = register_variables(self.program)
+                changed = {registers[i].parts[0] for i, value in enumerate(row.registers) if value != Register(i)}
+                earlier = {visits_of(before): visits_of(before) - 1}
+                for fact in facts[before]:
+                    if not changed & set(variables([fact])):
+                        found[substituted(fact, earlier)] = None
+            facts[which] = list(found)  # for the places that follow
+        return list(found)
+
+    def _facts(self, which: int) -> list[Term]:
+        points = self.at_place[which]
+        if len(points.moments) > MOST_POINTS:
+            chosen = np.random.default_rng(0).choice(len(points.moments), MOST_POINTS, replace=False)
+            picked = Points()
+            for i in sorted(chosen):
+                picked.add(points.moments[i], points.visits[i])
+            points = picked
+        numbers, functions = self.inputs.at(np.array(points.instances))
+        visits = np.array(points.visits).reshape(len(points.moments), -1)
+        counters = {visits_of(i): visits[:, i] for i in range(visits.shape[1])}
+        data: dict[Term, np.ndarray] = {}
+        values = {term.parts[0]: array for term, array in numbers.items() if term.op == "var"}
+        known: dict[Term, np.ndarray] = {}
+        for cell in self.cells:
+            address = np.broadcast_to(evaluated(cell.address, values, functions, known), len(points.moments))
+            held = [m.memory[a] if 0 <= a < len(m.memory) else 0 for m, a in zip(points.moments, address, strict=True)]
+            data[cell.value] = np.array(held)
+        registers = np.array([moment.registers for moment in points.moments])
+        for i, name in enumerate(register_variables(self.program)):
+            data[name] = registers[:, i]
+        columns = {**numbers, **counters, **data}
+        basis, dependent = independent(columns)
+        facts = [row_condition(self.program, self.places[which].row, register_variables(self.program))]
+        facts += [equal(name, term) for name, term in dependent.items()]
+        # Registers and cells that are no sums of counts: cells of the input, or values of functions.
+        atoms = {name: columns[name] for name in basis if name not in data}
+        bank = Bank(self.inputs, np.array(points.instances), atoms)
+        open_ones = []
+        for name in basis:
+            if name in data:
+                found = bank.find(data[name])
+                if found is not None:
+                    facts.append(equal(name, found))
+                else:
+                    open_ones.append(name)
+        facts += self._bounds({name: columns[name] for name in [*basis, *dependent]}, {*open_ones, *counters, *numbers})
+        if self.compare:
+            pointers = [term for name, term in dependent.items() if name in data]
+            facts += _comparisons(pointers, columns, functions, [name for name in basis if name in data])
+        if self.halts:
+            facts.append(total(*((name, 1) for name in counters)) < self.limit.per_item * N + self.limit.constant)
+        return list(dict.fromkeys(fact for fact in facts if fact.op != "true"))
+
+    def _bounds(self, columns: dict[Term, np.ndarray], names: set[Term]) -> list[Term]:
+        """How far apart two numbers are at least."""
+        facts = []
+        chosen = {name: column for name, column in columns.items() if name in names and name != SIZE}
+        if self.limit.per_item > 1:
+            chosen[2 * N] = 2 * columns[N]
+        for name, column in chosen.items():
+            least, most = int(column.min()), int(column.max())
+            facts.append(name >= least)
+            if most <= 2:
+                facts.append(name <= most)
+            for other, against in chosen.items():
+                if other != name:
+                    least = int((column - against).min())
+                    if abs(least) <= 3 and (column - against).max() > least:
+                        facts.append(other + least <= name)
+        return facts
+
+
+def _comparisons(
+    pointers: list[Term], columns: dict[Term, np.ndarray], functions: Functions, others: list[Term]
+) -> list[Term]:
+    """Which of the cells around pointers, and of other values, are never larger than others.
+
+    The cell before a pointer counts only once the pointer has moved.
+    """
+    known = dict(columns)
+    start = {name: number(0) for name in columns if name.op == "var" and name.parts[0].startswith("visits")}
+    values: dict[Term, tuple[Term, np.ndarray, np.ndarray]] = {}
+    count = len(next(iter(columns.values())))
+    always = np.ones(count, bool)
+    for name in others:
+        values[name] = TRUE, always, columns[name]
+    for pointer in dict.fromkeys(pointers):
+        first = substituted(pointer, start)
+        for offset in (-1, 0, 1):
+            guard = pointer > first if offset < 0 else TRUE
+            holds = np.broadcast_to(evaluated(guard, {}, functions, known), count)
+            cell = memory(pointer + offset)
+            found = np.broadcast_to(evaluated(cell, {}, functions, known), count)
+            if holds.any() and (found[holds] > INVALID // 2).all():
+                values[cell] = guard, holds, found
+    facts = []
+    for a, (guard_a, holds_a, values_a) in values.items():
+        for b, (guard_b, holds_b, values_b) in values.items():
+            both_hold = holds_a & holds_b
+            if a != b and both_hold.any() and (values_a <= values_b)[both_hold].all():
+                facts.append(implies(guard_a & guard_b, a <= b))
+    return facts
+
+
+def _addresses(points: Points, writer: tuple[int, int]) -> np.ndarray:
+    return np.array([moment.writes[writer[1]][0] for moment in points.moments])

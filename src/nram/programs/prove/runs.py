@@ -1,0 +1,193 @@
+"""Recorded runs of a program on small inputs of a task, from which invariants are guessed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import count, pairwise
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from nram.limits import StepLimit
+from nram.modules import Module
+from nram.programs.ir import Program, Row, carry_out
+from nram.programs.prove.invariant import History, Place, RowId, first_place
+from nram.tasks.base import Task
+from nram.tasks.claim import SIZE, N, memory
+from nram.terms import INVALID, Functions, Term, variable
+
+SIZES = 8  # complexities
+FIRST_CELLS = (0, 1, 2)  # often pointers and counts
+EXPLORED = 25_000  # inputs that are tried when a guess has failed
+RARE = 40  # runs
+INPUTS = 6  # of each complexity and memory size
+
+
+@dataclass
+class Moment:
+    """A run before one of its steps."""
+
+    instance: int
+    row: RowId
+    registers: list[int]
+    memory: list[int]
+    writes: dict[int, tuple[int, int]]
+    """What the step writes: operation -> address, value."""
+
+
+@dataclass
+class Recorded:
+    """All moments of runs on many inputs."""
+
+    program: Program
+    instances: list[tuple[list[int], int]] = field(default_factory=list)
+    """Memory at the start, and n."""
+    runs: list[list[Moment]] = field(default_factory=list)
+    halts: bool = True
+    """Every run halts within T(n)."""
+
+    def places(self, history: History) -> list[Place]:
+        """All places that the runs come to, in the order of their first visits."""
+        found: dict[Place, None] = {}
+        for run in self.runs:
+            for place in places_of(run, history):
+                found[place] = None
+        return list(found)
+
+
+def places_of(run: list[Moment], history: History) -> list[Place]:
+    """The places that a run comes to."""
+    places = [first_place(run[0].row)]
+    for moment in run[1:]:
+        places.append(places[-1].then(moment.row, history))
+    return places
+
+
+def record(program: Program, task: Task, limit: StepLimit, seed: int = 0) -> Recorded:
+    """Runs on inputs of the smallest complexities. If not all halt within T(n), they are three times as long."""
+    recorded = _record(program, task, limit, seed)
+    if not recorded.halts:
+        recorded = _record(program, task, StepLimit(3 * limit.per_item, 3 * limit.constant), seed)
+        recorded.halts = False
+    return recorded
+
+
+def explore(recorded: Recorded, task: Task, limit: StepLimit, seed: int = 0) -> None:
+    """Add runs that do what few runs did before: inputs of small sizes, at random."""
+    rng = Random(seed)
+    counts = Counter(pair for run in recorded.runs for pair in _pairs(run))
+    for _ in range(EXPLORED):
+        n = task.min_complexity + rng.randrange(4)
+        memory = task.sample_input(rng, n, task.least_memory(n) + rng.randrange(4))
+        limit_now = limit(n) if recorded.halts else 3 * limit(n)
+        moments, halted = _moments(recorded.program, memory, len(recorded.instances), limit_now)
+        pairs = _pairs(moments)
+        if any(counts[pair] < RARE for pair in pairs):
+            counts.update(pairs)
+            recorded.instances.append((memory, n))
+            recorded.runs.append(moments)
+            recorded.halts &= halted
+
+
+def _pairs(run: list[Moment]) -> set[tuple[RowId, RowId]]:
+    """The rows that follow one another."""
+    return {(a.row, b.row) for a, b in pairwise(run)}
+
+
+def _record(program: Program, task: Task, limit: StepLimit, seed: int) -> Recorded:
+    rng = Random(seed)
+    recorded = Recorded(program)
+    for n in range(task.min_complexity, task.min_complexity + SIZES):
+        least = task.least_memory(n)
+        # Some programs do something else where M is twice the size of an array, or where a pointer wraps around.
+        for extra in sorted({0, 1, 2, 3, 8, n, n + 1, 2 * n, 2 * n + 1, least, rng.randrange(3 * least)}):
+            for _ in range(INPUTS):
+                memory = task.sample_input(rng, n, least + extra)
+                recorded.instances.append((memory, n))
+                moments, halted = _moments(program, memory, len(recorded.instances) - 1, limit(n))
+                recorded.runs.append(moments)
+                recorded.halts &= halted
+    return recorded
+
+
+def _moments(program: Program, start: list[int], instance: int, limit: int) -> tuple[list[Moment], bool]:
+    """The moments of a run, and whether it halted."""
+    memory, registers, state = list(start), [0] * len(program.registers), 0
+    moments: list[Moment] = []
+    for _ in range(limit):
+        number = program.row_for(state, [value == 0 for value in registers])
+        row = program.states[state][number]
+        before = list(memory)
+        registers_after, writes = _carried_out(row, registers, memory)
+        moments.append(Moment(instance, (state, number), registers, before, writes))
+        if row.halt:
+            return moments, True
+        registers, state = registers_after, row.next_state
+    return moments, False
+
+
+def _carried_out(row: Row, registers: list[int], memory: list[int]) -> tuple[list[int], dict[int, tuple[int, int]]]:
+    """The registers after a row, which changes the memory, and its writes: operation -> address, value."""
+    writes: dict[int, tuple[int, int]] = {}
+    operations = count()
+
+    def apply(module: Module, arguments: list[int]) -> int:
+        operation = next(operations)
+        if module.memory == "nothing":
+            return module.integer(len(memory), *arguments)
+        if module.memory == "reads":
+            return module.integer(memory, *arguments)
+        writes[operation] = arguments[0], arguments[1]
+        module.integer(memory, *arguments)
+        return 0
+
+    return carry_out(row, registers.__getitem__, apply, int).registers, writes
+
+
+class Inputs:
+    """The inputs as arrays, for terms: n, M, the numbers and the functions of a claim."""
+
+    def __init__(self, recorded: Recorded, task: Task):
+        assert task.claim is not None
+        claim = task.claim()
+        memories = [start for start, _ in recorded.instances]
+        self.numbers: dict[Term, np.ndarray] = {
+            N: np.array([n for _, n in recorded.instances]),
+            SIZE: np.array([len(memory) for memory in memories]),
+        }
+        for name, value in claim.numbers.items():
+            self.numbers[variable(name)] = np.array([value(start, n) for start, n in recorded.instances])
+        for address in FIRST_CELLS:
+            self.numbers[memory(address)] = np.array([start[address] for start in memories])
+        self.tables = {"memory": _table(memories)}
+        for name, values in claim.functions.items():
+            self.tables[name] = _table([list(values(start, n)) for start, n in recorded.instances])
+
+    def sizes(self, instances: np.ndarray) -> np.ndarray:
+        return self.numbers[SIZE][instances]
+
+    def at(self, instances: np.ndarray) -> tuple[dict[Term, np.ndarray], Functions]:
+        """The numbers and the functions at points of these instances."""
+        values = {name: numbers[instances] for name, numbers in self.numbers.items()}
+
+        def function(table: np.ndarray):
+            rows = table[instances]
+            every = np.arange(len(instances))
+
+            def look(argument: Any) -> np.ndarray:
+                """At one index for each point, or at a matrix of them with a column for each point."""
+                inside = (argument >= 0) & (argument < table.shape[1])
+                return np.where(inside, rows[every, np.where(inside, argument, 0)], INVALID)
+
+            return look
+
+        return values, {name: function(table) for name, table in self.tables.items()}
+
+
+def _table(lists: list[list[int]]) -> np.ndarray:
+    table = np.full((len(lists), max(map(len, lists)) + 1), INVALID, np.int64)
+    for i, values in enumerate(lists):
+        table[i, : len(values)] = values
+    return table
