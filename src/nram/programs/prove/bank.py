@@ -80,8 +80,8 @@ class Bank:
 
     def everywhere(self, term: Term) -> np.ndarray:
         """The values of a term at all points."""
-        _, functions = self.inputs.at(self.instances)
-        return evaluated(term, {}, functions, dict(self.all_atoms))
+        numbers, functions = self.inputs.at(self.instances)
+        return evaluated(term, {}, functions, {**numbers, **self.all_atoms})
 
     def term(self, index: int) -> Term:
         """The term with this number."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from nram.limits import StepLimit
 from nram.programs.ir import Program, Register
-from nram.programs.prove.bank import Bank, independent
+from nram.programs.prove.bank import Bank, affine, independent
 from nram.programs.prove.invariant import INDEX, Array, Cell, History, Invariant, Range, register_variables, visits_of
 from nram.programs.prove.runs import Inputs, Moment, Recorded, places_of
 from nram.programs.prove.step import row_condition, row_of
@@ -60,6 +60,8 @@ class Guess:
         self.program, self.task, self.limit, self.history = program, task, limit, history
         self.halts, self.compare = recorded.halts, compare
         self.inputs = Inputs(recorded, task)
+        assert task.claim is not None
+        self.claimed = set(task.claim().numbers)
         self.places = recorded.places(history)
         self.numbers = {place: number for number, place in enumerate(self.places)}
         self.at_place = [Points() for _ in self.places]
@@ -272,7 +274,9 @@ class Guess:
         open_ones = []
         for name in basis:
             if name in data:
-                found = bank.find(data[name])
+                found = bank.find(data[name]) or _wrapped(
+                    data[name], [(one, columns[one]) for one in atoms], numbers[SIZE]
+                )
                 if found is not None:
                     facts.append(equal(name, found))
                 else:
@@ -291,6 +295,9 @@ class Guess:
         chosen = {name: column for name, column in columns.items() if name in names and name != SIZE}
         if self.limit.per_item > 1:
             chosen[2 * N] = 2 * columns[N]
+        for name in list(chosen):
+            if name.op == "var" and name.parts[0] in self.claimed:
+                chosen[N - name] = columns[N] - columns[name]
         for name, column in chosen.items():
             least, most = int(column.min()), int(column.max())
             facts.append(name >= least)
@@ -304,6 +311,21 @@ class Guess:
         return facts
 
 
+def _wrapped(values: np.ndarray, columns: list[tuple[Term, np.ndarray]], sizes: np.ndarray) -> Term | None:
+    """A sum of the columns modulo M with these values, if it is at most M."""
+    inside = values > 0  # at M it is 0
+    if inside.all() or inside.sum() < len(columns) + 2:
+        return None
+    found = affine(values[inside], [column[inside] for _, column in columns])
+    if found is None:
+        return None
+    term = total((number(found[0]), 1), *((name, factor) for (name, _), factor in zip(columns, found[1], strict=True)))
+    whole = found[0] + sum(factor * column for (_, column), factor in zip(columns, found[1], strict=True))
+    if not np.array_equal(np.where(whole == sizes, 0, whole), values):
+        return None
+    return choose(equal(term, SIZE), 0, term)
+
+
 def _comparisons(
     pointers: list[Term], columns: dict[Term, np.ndarray], functions: Functions, others: list[Term]
 ) -> list[Term]:
@@ -313,23 +335,20 @@ def _comparisons(
     """
     known = dict(columns)
     start = {name: number(0) for name in columns if name.op == "var" and name.parts[0].startswith("visits")}
-    values: dict[Term, tuple[Term, np.ndarray, np.ndarray]] = {}
     count = len(next(iter(columns.values())))
-    always = np.ones(count, bool)
-    for name in others:
-        values[name] = TRUE, always, columns[name]
+    values = [(name, TRUE, np.ones(count, bool), columns[name]) for name in others]
     for pointer in dict.fromkeys(pointers):
         first = substituted(pointer, start)
-        for offset in (-1, 0, 1):
-            guard = pointer > first if offset < 0 else TRUE
+        # A pointer that is set in the first visit has not moved then.
+        for offset, guard in ((0, TRUE), (1, TRUE), (-1, pointer > first), (-1, pointer > first + 1)):
             holds = np.broadcast_to(evaluated(guard, {}, functions, known), count)
             cell = memory(pointer + offset)
             found = np.broadcast_to(evaluated(cell, {}, functions, known), count)
             if holds.any() and (found[holds] > INVALID // 2).all():
-                values[cell] = guard, holds, found
+                values.append((cell, guard, holds, found))
     facts = []
-    for a, (guard_a, holds_a, values_a) in values.items():
-        for b, (guard_b, holds_b, values_b) in values.items():
+    for a, guard_a, holds_a, values_a in values:
+        for b, guard_b, holds_b, values_b in values:
             both_hold = holds_a & holds_b
             if a != b and both_hold.any() and (values_a <= values_b)[both_hold].all():
                 facts.append(implies(guard_a & guard_b, a <= b))
