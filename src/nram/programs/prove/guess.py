@@ -158,7 +158,8 @@ class Guess:
                 continue
             array = Array(start, slope, writers, INDEX)
             tail = array.tail(index)
-            return replace(array, value=self._value(tail, instances, {INDEX: k, **numbers}, np.array(values)))
+            value = self._value(tail, instances, {INDEX: k, **numbers}, np.array(values))
+            return replace(array, value=value)
         return None
 
     def _follow(self, points: Points, which: np.ndarray, addresses: np.ndarray) -> bool:
@@ -197,8 +198,9 @@ class Guess:
             last = self._last(array)
             found[Range(array.start, last) if array.slope > 0 else Range(last, array.start)] = None
         for writer, points in self.at_end.items():
-            for address in self._input_bank(points).cover(_addresses(points, writer), MOST_ADDRESSES) or ():
-                found[Range(address, address)] = None
+            addresses = _addresses(points, writer)
+            cover = self._input_bank(points).cover(addresses, MOST_ADDRESSES)
+            found |= dict.fromkeys([self._span(points, addresses)] if cover is None else map(Range, cover, cover))
         return list(found)
 
     def _last(self, array: Array) -> Term:
@@ -218,10 +220,16 @@ class Guess:
             return found
         if array.slope < 0:
             return number(0)
-        numbers, _ = self.inputs.at(np.array(points.instances))
-        bounds = {factor * N + offset: factor * numbers[N] + offset for factor in (1, 2) for offset in range(-2, 4)}
-        fit = {term: values for term, values in bounds.items() if (last <= values).all()}
-        return min(fit, key=lambda term: int(fit[term].sum())) if fit else SIZE - 1
+        return self._span(points, last).last
+
+    def _span(self, points: Points, addresses: np.ndarray) -> Range:
+        """A range that holds the addresses: from 0, n or about that to n or 2n or about that, or to the end."""
+        n = self.inputs.at(np.array(points.instances))[0][N]
+        bounds = {factor * N + offset: factor * n + offset for factor in (1, 2) for offset in range(-2, 4)}
+        above = {term: values for term, values in bounds.items() if (addresses <= values).all()}
+        below = {term: values for term, values in bounds.items() if (addresses >= values).all()}
+        first = max(below, key=lambda term: int(below[term].sum())) if below else number(0)
+        return Range(first, min(above, key=lambda term: int(above[term].sum())) if above else SIZE - 1)
 
     # ---- facts
 

@@ -56,6 +56,16 @@ class Recorded:
                 found[place] = None
         return list(found)
 
+    def depending_rows(self) -> list[RowId]:
+        """The rows that are carried out more or less often depending on the values, not on n alone."""
+        counts: dict[RowId, dict[int, set[int]]] = {}
+        rows = dict.fromkeys(moment.row for run in self.runs for moment in run)
+        for (_, n), run in zip(self.instances, self.runs, strict=True):
+            seen = Counter(moment.row for moment in run)
+            for row in rows:
+                counts.setdefault(row, {}).setdefault(n, set()).add(seen[row])
+        return [row for row, by_n in counts.items() if max(len(found) for found in by_n.values()) > 2]
+
 
 def places_of(run: list[Moment], history: History) -> list[Place]:
     """The places that a run comes to."""

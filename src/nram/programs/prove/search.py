@@ -6,7 +6,6 @@ Nothing here has to be trusted: what is found becomes a certificate, which is ch
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -50,10 +49,9 @@ def find_invariant(problem: Problem, deadline: float, progress: Callable[[str], 
 
 def plans(recorded: Recorded) -> list[tuple[History, bool]]:
     """What to try, one after the other: how places are told apart, and whether cells are compared."""
-    counts = Counter(moment.row for run in recorded.runs for moment in run)
-    toggles = [History(toggle=row) for row, count in counts.items() if count > len(recorded.runs)]
     plain = [History(), History(0, seen=True), History(2)]
-    return [*((one, False) for one in plain), *((one, True) for one in (History(), *toggles, History(1, seen=True)))]
+    toggles = [History(toggle=row) for row in recorded.depending_rows()]
+    return [*((one, False) for one in plain), *((one, True) for one in (*toggles, History(), History(1, seen=True)))]
 
 
 def consistent_part(problem: Problem, invariant: Invariant, deadline: float) -> Attempt:
