@@ -192,6 +192,32 @@ def _limits(limits: tuple[str, ...]) -> str:
     return "every limit from T(n) up" if limits == ("every",) else "at " + ", ".join(limits)
 
 
+def proofs(found: Lines) -> list[list[str]]:
+    """Proofs for every length: found by `nram prove`, and checked by both solvers."""
+    rows = [["program", "proven", "time", "obligations", "z3", "cvc5"]]
+    for subject, (line, *_) in found.items():
+        if not line["proven"]:
+            rows.append([subject, "no", f"{line['seconds']:.0f} s", "-", "-", "-"])
+            continue
+        claim = "halts within T(n)" if "it halts within" in line["claim"] else "right from T(n) on"
+        times = [f"{line['solvers'][solver]:.2f} s" for solver in ("z3", "cvc5")]
+        rows.append([subject, claim, f"{line['seconds']:.0f} s", str(line["obligations"]), *times])
+    return rows
+
+
+def mutants(found: Lines) -> list[list[str]]:
+    """What the prover says about mutants of the zoo's programs."""
+    lines = [line for lines in found.values() for line in lines]
+    wrong = [line for line in lines if not line["right"]]
+    kinds = {
+        "wrong at some n <= 3": [line for line in wrong if line["wrong_at"] is not None and line["wrong_at"] <= 3],
+        "right for n <= 3, wrong later": [line for line in wrong if line["wrong_at"] is None or line["wrong_at"] > 3],
+        "right up to n = 50": [line for line in lines if line["right"]],
+    }
+    rows = [["mutants", "how many", "proven"]]
+    return rows + [[name, str(len(of)), str(sum(line["proven"] for line in of))] for name, of in kinds.items()]
+
+
 KINDS: dict[str, Callable[[Lines], list[list[str]]]] = {
     "runs": runs,
     "subjects": subjects,
@@ -201,6 +227,8 @@ KINDS: dict[str, Callable[[Lines], list[list[str]]]] = {
     "first-members": first_members,
     "paper-table": paper_table,
     "overview": overview,
+    "proofs": proofs,
+    "mutants": mutants,
     "zoo-sizes": zoo_sizes,
     "zoo-models": zoo_models,
     "zoo-proofs": zoo_proofs,

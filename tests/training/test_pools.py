@@ -131,7 +131,8 @@ def test_an_error_of_the_sampler_arrives_where_the_pool_is_needed(tmp_path):
     path.write_text(text)
     get_task(path)
     pools = Pools(TrainConfig(str(path)), replace(STAGE, extra_memory=57), 0)
-    with pytest.raises(UsageError, match=r"mine.py, line 13: sample_input\(rng, 1, 63\) fails: AssertionError"):
+    line = text.splitlines().index("    assert memory_size != 63") + 1
+    with pytest.raises(UsageError, match=rf"mine.py, line {line}: sample_input\(rng, 1, 63\) fails: AssertionError"):
         pools.at(0)
 
 
