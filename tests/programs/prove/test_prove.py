@@ -241,6 +241,18 @@ def test_an_altered_invariant_with_its_own_obligations_is_not_proven(certificate
     assert check.problem is not None and "does not prove the obligation" in check.problem
 
 
+def test_an_array_cannot_grow_by_itself(certificate):
+    """A place that writes nothing is listed as a writer: the memory of the invariant would change without a write."""
+    found = read_certificate(certificate)
+    program, invariant = found.program, found.invariant
+    silent = [i for i, place in enumerate(invariant.places) if not program.states[0][place.row[1]].operations[2:]]
+    (array,) = invariant.arrays
+    grown = replace(array, writers=(*array.writers, (silent[0], 0)))
+    problem = Problem(program, get_task("reverse"), found.limit)
+    check = check_certificate(made_certificate(problem, replace(invariant, arrays=(grown,))))
+    assert check.problem is not None and f"'place {silent[0] + 1}: memory'" in check.problem
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -41,6 +41,7 @@ MOST_PLACES = 2000
 MOST_CELLS = 40  # that are followed by name, and arrays: terms are nested that deep
 RESERVED = re.compile(
     r"n|M|k|x|memory|cell|register|(?:r|o|visits|written)[0-9]+|any_.*|true|false|and|or|not|if|then|else|times|mod|div"
+    r"|let|forall|exists|match|par|assert|abs|ite|distinct|xor|Int|Bool|Real|String"
 )
 """Names that a claim cannot give to its numbers and functions."""
 

@@ -116,9 +116,10 @@ class Problem:
             goal = equal(after, self.claim.expected(ADDRESS))
             yield self._obligation(f"{name}: the end", [*known, self._is_output()], facts, [goal])
             return
-        if step.writes:
-            now = invariant.memory_now(ADDRESS, step.visits_after, step.cells_after)
-            goal = equal(builder.memory_after(step, ADDRESS), now)
+        # Also where nothing is written: an array must not grow by itself.
+        now = invariant.memory_now(ADDRESS, step.visits_after, step.cells_after)
+        goal = equal(builder.memory_after(step, ADDRESS), now)
+        if goal != TRUE:
             anywhere = between(0, ADDRESS, SIZE - 1)
             yield self._obligation(f"{name}: memory", [*known, anywhere], facts, [goal])
         yield from self._following(invariant, index, step, known)
