@@ -300,7 +300,8 @@ class Guess:
     def _bounds(self, columns: dict[Term, np.ndarray], names: set[Term]) -> list[Term]:
         """How far apart two numbers are at least."""
         facts = []
-        chosen = {name: column for name, column in columns.items() if name in names and name != SIZE}
+        # What is constant here has an equation already.
+        chosen = {name: column for name, column in columns.items() if name in names and np.ptp(column) and name != SIZE}
         if self.limit.per_item > 1:
             chosen[2 * N] = 2 * columns[N]
         for name in list(chosen):
