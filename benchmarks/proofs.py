@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import platform
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -30,7 +31,7 @@ from nram.programs.prove.certificate import made_certificate
 from nram.programs.prove.obligations import Problem
 from nram.programs.prove.search import find_invariant
 from nram.programs.verify import verify
-from nram.runtime import versions
+from nram.runtime import cpu_cores, versions
 from nram.tasks import Task
 
 SMALL = 3  # mutants that are wrong at n <= 3 are many: most of them are left out
@@ -39,13 +40,13 @@ BUDGET = 10.0  # seconds for the proof of a mutant
 
 
 def line(**found: Any) -> str:
-    return json.dumps({**found, "versions": versions()})
+    return json.dumps({**found, "device": f"{cpu_cores()} x {platform.machine()} CPU", "versions": versions()})
 
 
 def zoo() -> Iterator[str]:
     for entry in zoo_entries():
         proof = prove(entry.program)
-        words = {"subject": entry.title, "command": f"nram prove {entry.title}", **proof.to_json()}
+        words = {"subject": entry.title, "seed": 0, "command": f"nram prove {entry.title}", **proof.to_json()}
         print(entry.title, proof.proven, f"{proof.seconds:.1f} s", *proof.failures[:3], flush=True)
         yield line(**words)
 
@@ -72,7 +73,14 @@ def mutants(seed: int, seconds: float) -> Iterator[str]:
             continue
         found = judged(mutant, task)
         print(entry.title, change, found, flush=True)
-        yield line(subject=entry.title, seed=seed, change=change, fingerprint=mutant.fingerprint, **found)
+        yield line(
+            subject=entry.title,
+            seed=seed,
+            command=f"benchmarks/proofs.py mutants --seed {seed}",
+            change=change,
+            fingerprint=mutant.fingerprint,
+            **found,
+        )
 
 
 def judged(mutant: Program, task: Task) -> dict[str, Any]:
