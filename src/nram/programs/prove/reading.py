@@ -15,7 +15,7 @@ OPERATORS = ("times", "mod", "div")
 
 
 def term_from_text(text: str) -> Term:
-    """The term that `nram.terms.shown` writes like this. UsageError if there is none."""
+    """Read a term as `nram.terms.shown` writes it. Raises UsageError for any other text."""
     if len(text) > MOST_CHARACTERS:
         raise UsageError(f"a term of {len(text)} characters is too long")
     return _Reader(text).whole()
