@@ -8,7 +8,8 @@
 
 A task, or the file of one (.py), is trained by `nram train`; a file of examples by `nram learn --method train`. Every
 run is counted, and none is repeated: a run that is stopped by the limit counts as not learned. Arms switch one thing
-off at a time, `all` nothing; all have the same limit.
+off at a time, `all` nothing; all have the same limit. With `--first`, the first-ranked member of a finished run is
+tested on 1,000 fresh instances, up to the size of training and at n = 50.
 """
 
 from __future__ import annotations
@@ -23,8 +24,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+
+from convergence import first_member
 
 RECIPE = Path(__file__).parent.parent / "src" / "nram" / "training" / "recipe.toml"
 GRACE = 30  # seconds after the limit until a run that does not stop is killed
@@ -94,7 +98,7 @@ def ended(run: dict[str, Any], arguments: argparse.Namespace) -> dict[str, Any]:
     line |= {
         "learned": bool(found.get("learned")) if is_task(run["subject"]) else run["process"].returncode == 0,
         "status": run["process"].returncode,
-        "seconds": round(time.time() - run["began"], 1),
+        "seconds": round(run["took"], 1),
         "limit": arguments.limit,
         "side_by_side": arguments.side_by_side,
         "device": record.get("device"),
@@ -106,7 +110,35 @@ def ended(run: dict[str, Any], arguments: argparse.Namespace) -> dict[str, Any]:
     reached = _reached(run["out"])
     if not reached:  # it failed before its first check: the reason is worth keeping
         line["error"] = run["log"].read_text().strip()[-500:]
+    if arguments.protocol:
+        line |= members_by_updates(run["out"])
+    if arguments.first and is_task(run["subject"]) and (run["out"] / "result.json").is_file():
+        tested = first_member(str(run["out"]))
+        line["first"] = {name: tested[name] for name in ("errors", "halts", "perfect", "instances")}
     return line | {"reached": reached}
+
+
+def members_by_updates(out: Path) -> dict[str, Any]:
+    """How many members had converged at each check that all groups reached: [updates, soft, hard]; and by group."""
+    groups = (_read(out / "run.json").get("config") or {}).get("groups") or []
+    checks: list[dict[int, tuple[int, int]]] = [{} for _ in groups]
+    metrics = out / "metrics.jsonl"
+    for words in metrics.read_text().splitlines() if metrics.is_file() else ():
+        row = json.loads(words)
+        if row["step"] % groups[row["group"]]["check_every"] == 0:
+            shares = (row["solved_soft"], row["solved_hard"] or 0.0)
+            soft, hard = (round(share * row["population"]) for share in shares)
+            checks[row["group"]][row["step"]] = soft, hard
+    updates = sorted(set.intersection(*map(set, checks))) if checks else []
+    curve = [[step, *(sum(one[step][part] for one in checks) for part in (0, 1))] for step in updates]
+    kept = ("registers", "repeats", "hidden", "controller")
+    ended = [
+        {name: group["machine"][name] for name in kept}
+        | {"members": group["stages"][0]["population"]}
+        | ({"soft": found[updates[-1]][0], "hard": found[updates[-1]][1]} if updates else {})
+        for group, found in zip(groups, checks, strict=True)
+    ]
+    return {"members": sum(one["members"] for one in ended), "curve": curve, "structures": ended}
 
 
 def _reached(out: Path) -> dict[str, Any]:
@@ -130,10 +162,11 @@ def run_all(arguments: argparse.Namespace) -> None:
     seeds = range(int(first), int(last or first) + 1)
     waiting = [(subject, seed, arm) for subject in arguments.subjects for seed in seeds for arm in arguments.arms]
     end = time.time() + (arguments.total or float("inf"))
-    with tempfile.TemporaryDirectory() as temporary:
+    with tempfile.TemporaryDirectory() as temporary, ThreadPoolExecutor(1) as threads:
         folder = Path(arguments.keep or temporary)
         folder.mkdir(parents=True, exist_ok=True)
         running: list[dict[str, Any]] = []
+        written: list[Future[None]] = []
         while waiting or running:
             while waiting and len(running) < arguments.side_by_side:
                 running.append(start(*waiting.pop(0), arguments, folder))
@@ -144,11 +177,19 @@ def run_all(arguments: argparse.Namespace) -> None:
                     run["process"].send_signal(signal.SIGINT)
             for run in [run for run in running if run["process"].poll() is not None]:
                 running.remove(run)
-                line = ended(run, arguments)
-                with arguments.out.open("a") as file:
-                    file.write(json.dumps(line) + "\n")
-                told = (line[name] for name in ("subject", "seed", "arm", "learned", "seconds", "reached"))
-                print(*told, line.get("converged", ""), flush=True)
+                run["took"] = time.time() - run["began"]
+                written.append(threads.submit(write, run, arguments))
+        for line in written:
+            line.result()  # an error is told
+
+
+def write(run: dict[str, Any], arguments: argparse.Namespace) -> None:
+    """Add the line of a run that has ended to the file. One thread does this: the test of a member takes a while."""
+    line = ended(run, arguments)
+    with arguments.out.open("a") as file:
+        file.write(json.dumps(line) + "\n")
+    told = (line[name] for name in ("subject", "seed", "arm", "learned", "seconds", "reached"))
+    print(*told, line.get("converged", ""), flush=True)
 
 
 def _arms(words: str) -> list[str]:
@@ -167,6 +208,7 @@ def main(words: Iterable[str] | None = None) -> None:
     arms = f"with the recipe: {', '.join(OURS)}; with --protocol paper: {', '.join(OF_PAPER)}"
     parser.add_argument("--arms", type=_arms, default=["all"], help=f"all, and what is switched off, {arms}")
     parser.add_argument("--set", action="append", default=[])
+    parser.add_argument("--first", action="store_true", help="also test the first-ranked member of every finished run")
     parser.add_argument("--keep", help="a folder for the runs (default: they are removed)")
     parser.add_argument("--out", type=Path, required=True, help="the file to which a line for each run is added")
     arguments = parser.parse_args(None if words is None else list(words))

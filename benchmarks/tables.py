@@ -94,12 +94,61 @@ def converged(found: Lines) -> list[list[str]]:
     rows = [["", "without", "members", "updates", "converged, soft", "hard", "both"]]
     for subject, lines in found.items():
         for arm in dict.fromkeys(line["arm"] for line in lines):
-            parts = [line["converged"] for line in lines if line["arm"] == arm and line.get("converged")]
-            total = {name: sum(part[name] for part in parts) for name in ("members", "soft", "hard", "both")}
+            parts = [part for line in lines if line["arm"] == arm and (part := _population(line))]
+            members = sum(part["members"] for part in parts)
             updates = sorted({f"{part['updates']:,}" for part in parts})
-            shares = [_share(total[name], total["members"]) for name in ("soft", "hard", "both")]
+            shares = [_share_of(parts, name, members) for name in ("soft", "hard", "both")]
             without = "nothing" if arm == "all" else arm.replace("_", " ")
-            rows.append([subject, without, f"{total['members']:,}", ", ".join(updates), *shares])
+            rows.append([subject, without, f"{members:,}", ", ".join(updates), *shares])
+    return rows
+
+
+def _population(line: dict[str, Any]) -> dict[str, Any] | None:
+    """How many members had converged at the end of a run or, if it was stopped, at its last check."""
+    if line.get("converged") or not line.get("curve"):
+        return line.get("converged")
+    updates, soft, hard = line["curve"][-1]
+    return {"members": line["members"], "soft": soft, "hard": hard, "updates": updates}
+
+
+def _share_of(parts: list[dict[str, Any]], name: str, members: int) -> str:
+    known = all(name in part for part in parts)  # checks do not count members that are right both ways
+    return _share(sum(part[name] for part in parts), members) if known else "not counted"
+
+
+def three_times(found: Lines) -> list[list[str]]:
+    """The paper's table three times: the paper, its protocol run by us, and our system."""
+    heads = [f"{what}: {who}" for what in ("train error", "at n = 50", "discretised") for who in WHOSE]
+    rows = [["task", *heads]]
+    for subject, lines in found.items():
+        cells = next(line["cells"] for line in lines if "cells" in line)
+        first = next(line["first"] for line in lines if "first" in line and line["arm"] == "all")
+        errors = {name: _error(value) for name, value in first["errors"].items()}
+        discretised = f"{errors['hard_trained']}; at n = 50: {errors['hard_far']}"
+        row = [cells["paper: train error"], errors["soft_trained"], cells["ours: train error"]]
+        row += [cells["paper: generalisation"], errors["soft_far"], cells["ours: at n = 50"]]
+        row += [cells["paper: discretisation"], discretised, cells["ours: discretisation"]]
+        rows.append([subject, *row])
+    return rows
+
+
+WHOSE = ("paper", "protocol", "ours")
+
+
+def _error(value: float) -> str:
+    return f"{float(f'{100 * value:.2g}'):g}%" if value else "0"
+
+
+def structures(found: Lines) -> list[list[str]]:
+    """Populations of the protocol by their controllers: how many members converged."""
+    rows = [["", "controller", "members", "converged, soft", "hard"]]
+    for subject, lines in found.items():
+        parts = [part for line in lines if line["arm"] == "all" for part in line["structures"]]
+        for controller in sorted({part["controller"] for part in parts}):
+            some = [part for part in parts if part["controller"] == controller]
+            members = sum(part["members"] for part in some)
+            shares = [_share_of(some, name, members) for name in ("soft", "hard")]
+            rows.append([subject, controller, str(members), *shares])
     return rows
 
 
@@ -111,7 +160,8 @@ def _share(successes: int, tries: int) -> str:
 def first_members(found: Lines) -> list[list[str]]:
     """The first-ranked members of whole runs: how many are right beyond what chose them."""
     rows = [["", "runs", "soft, n = 50, no error", "hard, n = 50, no error", "halts within T(n)"]]
-    for subject, lines in found.items():
+    for subject, every in found.items():
+        lines = [line["first"] for line in every if "first" in line]
         counts = (
             sum(line["errors"]["soft_far"] == 0 for line in lines),
             sum(line["errors"]["hard_far"] == 0 for line in lines),
@@ -224,6 +274,8 @@ KINDS: dict[str, Callable[[Lines], list[list[str]]]] = {
     "members": members,
     "arms": arms,
     "converged": converged,
+    "structures": structures,
+    "three-times": three_times,
     "first-members": first_members,
     "paper-table": paper_table,
     "overview": overview,

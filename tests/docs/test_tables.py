@@ -1,6 +1,7 @@
 """The tables of the docs are what the raw results say."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -22,6 +23,16 @@ def tables(scripts: Path, *words: str) -> subprocess.CompletedProcess[str]:
 def test_the_tables_are_up_to_date():
     found = tables(SCRIPTS, "--check")
     assert found.returncode == 0, found.stderr
+
+
+def test_the_plots_are_of_the_raw_results(tmp_path: Path):
+    words = [sys.executable, str(SCRIPTS / "plots.py"), "--check"]
+    found = subprocess.run(words, capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr
+    for folder in ("benchmarks", "results"):  # a copy without the plot
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    found = subprocess.run([sys.executable, str(tmp_path / "benchmarks" / "plots.py"), "--check"], capture_output=True)
+    assert found.returncode == 1 and b"run python benchmarks/plots.py" in found.stderr
 
 
 def test_every_raw_result_is_a_line_with_its_origin():
@@ -78,8 +89,31 @@ def test_populations_of_one_arm_are_added(tmp_path: Path):
     assert "| copy | noise | 1,000 | 30,000 | 100: 10% (8.3..12) | 10: 1% (0.54..1.8) | 8: 0.8% (0.41..1.6) |" in found
 
 
+def test_a_stopped_population_counts_as_it_was_at_its_last_check(tmp_path: Path):
+    line = {"arm": "all", "members": 500, "curve": [[1000, 1, 0], [2000, 50, 5]]}
+    found = tables(SCRIPTS, "converged", str(lines_of(tmp_path / "some.jsonl", line))).stdout
+    assert "| copy | nothing | 500 | 2,000 | 50: 10% (7.7..13) | 5: 1% (0.43..2.3) | not counted |" in found
+
+
+def test_the_papers_table_stands_beside_its_protocol_and_ours(tmp_path: Path):
+    paper = {"paper: train error": "0", "paper: generalisation": "weak", "paper: discretisation": "perfect"}
+    cells = paper | {"ours: train error": "0", "ours: at n = 50": "perfect", "ours: discretisation": "perfect"}
+    errors = {"soft_trained": 0.0, "soft_far": 0.0123, "hard_trained": 0.5, "hard_far": 1.0}
+    lines = [{"cells": cells}, {"arm": "noise", "first": {}}, {"arm": "all", "first": {"errors": errors}}]
+    found = tables(SCRIPTS, "three-times", str(lines_of(tmp_path / "some.jsonl", *lines))).stdout
+    assert "| copy | 0 | 0 | 0 | weak | 1.2% | perfect | perfect | 50%; at n = 50: 100% | perfect |" in found
+
+
+def test_populations_are_counted_by_controller(tmp_path: Path):
+    parts = [{"controller": name, "members": 100, "soft": 10, "hard": 0} for name in ("lstm", "mlp", "mlp")]
+    line = {"arm": "all", "structures": parts}
+    found = tables(SCRIPTS, "structures", str(lines_of(tmp_path / "some.jsonl", line))).stdout
+    assert "| copy | mlp | 200 | 20: 10% (6.6..15) | 0: 0% (0..1.9) |" in found
+
+
 def test_first_members_are_counted(tmp_path: Path):
-    lines = [{"errors": {"soft_far": error, "hard_far": 0.0}, "halts": True} for error in (0.0, 0.1)]
+    lines = [{"first": {"errors": {"soft_far": error, "hard_far": 0.0}, "halts": True}} for error in (0.0, 0.1)]
+    lines.append({})  # it was stopped
     found = tables(SCRIPTS, "first-members", str(lines_of(tmp_path / "some.jsonl", *lines))).stdout
     assert "| copy | 2 | 1: 9..91% | 2: 34..100% | 2: 34..100% |" in found
 

@@ -35,9 +35,9 @@ def protocol(task: str = "access", *overrides: str, seed: int = 0) -> TrainConfi
     return load_config(task, protocol="paper", overrides=list(overrides), seed=seed)
 
 
-def two_groups() -> TrainConfig:
-    config = protocol("access", *SMALL, seed=1)
-    assert len(config.groups) == 4
+def two_groups(*overrides: str) -> TrainConfig:
+    config = protocol("access", *SMALL, *overrides, seed=1)
+    assert len(config.groups) == 8
     return replace(config, groups=config.groups[:2])
 
 
@@ -66,6 +66,11 @@ def test_every_group_draws_a_structure_of_its_own():
 
 def test_a_protocol_stands_in_place_of_the_recipe_and_settings_still_change_it(tmp_path):
     assert all(group.batch == 4 for group in protocol("access", "batch=4").group_configs)
+    assert len(protocol("access", "copies=3", "batch=4").groups) == 3
+    with pytest.raises(UsageError, match="copies of a group: a whole number from 1 to 16, not 'x'"):
+        protocol("access", "copies=x")
+    with pytest.raises(UsageError, match="unknown setting 'copies'"):
+        load_config("access", overrides=["copies=3"])
     with pytest.raises(UsageError, match="unknown protocol 'papre': choose from paper"):
         load_config("access", protocol="papre")
     with pytest.raises(UsageError, match="give one of them"):
@@ -95,13 +100,15 @@ def test_all_groups_have_the_same_updates_and_the_least_soft_error_wins(tmp_path
     config = two_groups()
     result = train(RunFolder.create(tmp_path / "run", config, [], "cpu"), config, jax.devices())
     run = RunFolder.open(tmp_path / "run")
-    scores = []
+    scores, groups = [], set()
     assert result["converged"]["members"] == 12 and result["converged"]["updates"] == 40
     for rank in run.members():
         of_member, controller, description = run.load_member(rank)
         trial = Trial("access", 2, 32, of_member.seed, "validation", uniform=True)
         scores.append(evaluate(of_member, controller, trial, "soft").error)
         assert description["steps"] == 40
+        groups.add(description["group"])
+    assert groups == {0, 1}  # 8 of 12 members are kept
     assert scores == sorted(scores)
     rows = list(run.read_progress())
     last = {row.group: row for row in rows}
@@ -109,6 +116,13 @@ def test_all_groups_have_the_same_updates_and_the_least_soft_error_wins(tmp_path
     best = min(scores)
     assert result["converged"]["soft"] >= sum(score == 0 for score in scores)
     assert (best == 0) == (result["converged"]["soft"] > 0)
+
+
+def test_groups_of_different_structures_take_turns_by_updates(tmp_path):
+    """So a run that is stopped has members with the same number of updates."""
+    config = two_groups("groups.1.repeats=2")
+    train(run := RunFolder.create(tmp_path / "run", config, [], "cpu"), config, jax.devices())
+    assert [(row.group, row.step) for row in run.read_progress()] == [(0, 20), (1, 20), (0, 40), (1, 40)]
 
 
 def test_a_stopped_run_ends_in_the_same_bits(tmp_path):
@@ -138,8 +152,8 @@ def test_python_trains_by_the_protocol_too(tmp_path):
         "controller": "mlp",
     }
     run = nram.train("access", tmp_path / "run", seed=1, protocol="paper", settings=settings, device="cpu")
-    assert run.settings["ranked_by"] == "training" and run.result["converged"]["members"] == 24
-    assert f"{run.result['converged']['soft']} of 24 members converged" in repr(run)
+    assert run.settings["ranked_by"] == "training" and run.result["converged"]["members"] == 48
+    assert f"{run.result['converged']['soft']} of 48 members converged" in repr(run)
 
 
 def test_the_result_says_how_many_converged_and_what_the_winner_does(tmp_path):

@@ -158,7 +158,7 @@ class TrainConfig:
     draw_steps: bool = False  # T(n) is never above the task's own; islands that restart draw theirs, up to that
     check_every: CheckEvery = 100  # steps between two looks at the validation set
     validation: Validation = 192  # validation instances
-    turns: Turns = "progress"  # of groups: more for those that get better; or as much work for each
+    turns: Turns = "progress"  # of groups: more for those that get better; or as many steps for each
     ranked_by: RankedBy = "program"  # as programs, up to twice the size; or by soft error at the size of training
     jitter: Factor = 1.5  # clones' hyperparameters are multiplied by up to this factor, or divided by it
     machine: MachineConfig = MachineConfig()  # shared by all members

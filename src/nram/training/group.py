@@ -42,7 +42,7 @@ class GroupState:
     first_steps: Steps = 0  # steps of the first stage before the later stages of the last attempt
     rounds: Steps = 0
     restarts: Steps = 0  # islands that restarted, for reports
-    turn: Annotated[float, Span(0, 1e18)] = 0.0  # grows with its work; the group with the least is next
+    turn: Annotated[float, Span(0, 1e18)] = 0.0  # grows with its work or its steps; the group with the least is next
     least_error: Share = 1.0  # of all checks so far
     improved_at: Steps = 0  # the round in which it last fell
     enough_at: Steps | None = None  # the step at which the stage could have ended
@@ -160,7 +160,7 @@ class Group:
             self.population, report = jax.block_until_ready(trained)
             self.examinations = {}
             state.step += steps
-            state.turn += steps * work_of_step(config, stage) / share
+            state.turn += steps * (1 if config.turns == "equal" else work_of_step(config, stage)) / share
             took = time.monotonic() - began
             checked = steps == to_check or state.step == stage.steps
             found, score = self._score(compiled) if checked else (None, None)
@@ -228,7 +228,8 @@ class Group:
         order = ranking(self.members(), score)
         if score.soft is not None:
             state.converged, state.best_soft = float(np.mean(score.soft == 0)), float(np.min(score.soft))
-        state.solved_hard = float(np.mean(score.exact == 1.0))
+        right = score.exact == 1.0 if score.soft is None else score.error == 0  # a protocol counts the paper's error
+        state.solved_hard = float(np.mean(right))
         state.best_hard = float(score.exact[order[0]])
         state.best_halted = None if stage.straight_through else float(score.halted[order[0]])
         if score.soft is not None:

@@ -34,7 +34,7 @@ def next_group(config: TrainConfig, states: Sequence[GroupState]) -> int | None:
 
 def share_of(config: TrainConfig, states: Sequence[GroupState], index: int) -> float:
     """How many turns a group has for each turn of another: more while it is among the best and gets better, fewer while
-    it is stuck and not the first of the best. With `turns = "equal"` all have the same.
+    it is stuck and not the first of the best. With `turns = "equal"` all train as many steps.
 
     Nobody loses all turns, because what is best at first may be a dead end.
     """

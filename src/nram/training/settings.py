@@ -56,12 +56,12 @@ def load_config(
         _fit_sizes(data, known)
     else:
         data = converted(_read_file(file))
-    _copy_groups(data)
+    overrides = _copy_groups(data, overrides or [])
     if data.setdefault("task", task) != task:
         raise UsageError(f"the configuration is for the task {shown(data['task'])}, not {task!r}")
     problems: list[str] = []
     named: set[str] = set()
-    for override in overrides or []:
+    for override in overrides:
         try:
             named.add(_apply_override(data, override))
         except UsageError as error:
@@ -94,11 +94,20 @@ def _tables(data: dict[str, Any]) -> list[dict[str, Any]]:
     return [group for group in groups if isinstance(group, dict)]
 
 
-def _copy_groups(data: dict[str, Any]) -> None:
-    """A group with `copies = 4` stands for four groups, each of which draws a structure of its own."""
+def _copy_groups(data: dict[str, Any], overrides: list[str]) -> list[str]:
+    """A group with `copies = 4` stands for four groups, each of which draws a structure of its own.
+
+    Returns the overrides without `copies=...`, which changes every group that has copies.
+    """
     groups = data.get("groups")
     if not isinstance(groups, list):
-        return  # it is named with the other problems
+        return overrides  # it is named with the other problems
+    copied = [group for group in groups if isinstance(group, dict) and "copies" in group]
+    wanted = [override for override in overrides if override.partition("=")[0].strip() == "copies"]
+    for override in wanted if copied else ():
+        text = override.partition("=")[2].strip()
+        for group in copied:
+            group["copies"] = int(text) if text.isdecimal() and len(text) < 6 else text
     every: list[Any] = []
     for group in groups:
         copies = group.pop("copies", 1) if isinstance(group, dict) else 1
@@ -110,6 +119,7 @@ def _copy_groups(data: dict[str, Any]) -> None:
             name = group.get("name", "group")
             every += [{**deepcopy(group), "name": f"{name} {number}"} for number in range(1, copies + 1)]
     data["groups"] = every
+    return [override for override in overrides if not (copied and override in wanted)]
 
 
 def _fit_sizes(data: dict[str, Any], task: Task) -> None:

@@ -159,33 +159,40 @@ class _Trainer:
 
     def finish(self) -> dict[str, Any]:
         """Examine the best members of the best group, save them and write the result."""
-        index = best_group(self.state.groups)
-        group = self.groups[index]
-        config, population, score = group.config, group.members(), group.validated()
+        if self.config.ranked_by == "training":
+            scores = {index: group.validated() for index, group in enumerate(self.groups)}
+            order = self._by_training(scores)
+            index = order[0][0]
+        else:
+            index = best_group(self.state.groups)
+            scores = {index: self.groups[index].validated()}
+        group, score = self.groups[index], scores[index]
         self._stop_if_asked()
-        order, examined, perfect = _winners(group, score)
+        winners, examined, perfect = _winners(group, score)
         halting = [member for member in perfect if group.examinations[member].halts]
+        if self.config.ranked_by != "training":
+            order = [(index, member) for member in winners]
         order = order[:BEST]
-        for rank, member in enumerate(order):
-            one = member_at(population, member)
+        for rank, (of, member) in enumerate(order):
+            config, one = self.groups[of].config, member_at(self.groups[of].members(), member)
             description = {
                 "task": config.task_name,
                 "config": config_to_dict(config),
                 "hyper": _hyper(one),
-                "group": index,
+                "group": of,
                 "place": int(member),  # its index in the population
                 "steps": int(one.members.step),
                 "level": int(one.members.progress.level),
-                "validation_exact_hard": float(score.exact[member]),
-                "validation_halted": float(score.halted[member]),
-                "perfect": member in perfect,
-                "halts": member in halting,
+                "validation_exact_hard": float(scores[of].exact[member]),
+                "validation_halted": float(scores[of].halted[member]),
+                "perfect": of == index and member in perfect,
+                "halts": of == index and member in halting,
                 "device": device_name(self.devices),
             }
             self.run.save_member(rank, one.members.controller, description)
         self._tick()
         result = {
-            "task": config.task_name,
+            "task": group.config.task_name,
             "seed": self.config.seed,
             "perfect_members": len(perfect),
             "halting_members": len(halting),
@@ -198,14 +205,19 @@ class _Trainer:
             "seconds": round(self.state.seconds, 1),
             "device": device_name(self.devices),
         }
-        if score.soft is not None:
-            result["converged"] = self._converged()
+        if self.config.ranked_by == "training":
+            result["converged"] = self._converged(list(scores.values()))
         self.run.write_result(result)
         return result
 
-    def _converged(self) -> dict[str, int]:
+    def _by_training(self, scores: dict[int, Score]) -> list[tuple[int, int]]:
+        """The members of all groups, as (group, member), from the least soft error to the greatest."""
+        errors = {index: np.asarray(group.members().members.progress.error) for index, group in enumerate(self.groups)}
+        every = [(index, member) for index, score in scores.items() for member in range(len(score.soft))]
+        return sorted(every, key=lambda one: (scores[one[0]].soft[one[1]], errors[one[0]][one[1]]))
+
+    def _converged(self, scores: list[Score]) -> dict[str, int]:
         """How many members of all groups converged, as soft machines and as programs, after how many updates."""
-        scores = [group.validated() for group in self.groups]
         return {
             "members": sum(len(score.soft) for score in scores),
             "soft": sum(int(np.sum(score.soft == 0)) for score in scores),

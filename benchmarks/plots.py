@@ -1,0 +1,85 @@
+"""The plots of the docs, made from the raw results in results/.
+
+    python benchmarks/plots.py             # draw them
+    python benchmarks/plots.py --check     # draw nothing; exit status 1 if a plot is not of today's results
+
+A plot holds a digest of the figures that it shows, because Matplotlib's versions draw the same figures differently.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from convergence import share
+
+ROOT = Path(__file__).parent.parent
+Curves = dict[str, list[tuple[int, dict[str, Any]]]]  # by name: (updates, share of the members)
+
+
+def curves_of(files: list[str], subject: str) -> Curves:
+    """How many members of a task had converged after how many updates, with and without noise."""
+    found: Curves = {}
+    for file in files:
+        what = "seeds of the best draw" if "seeds" in file else "draws"
+        for line in map(json.loads, (ROOT / file).read_text().splitlines()):
+            if line["subject"] == subject:
+                name = f"{what}, {'no noise' if line['arm'] == 'noise' else 'noise'}"
+                found[name] = [(updates, share(soft, line["members"])) for updates, soft, _ in line["curve"]]
+    return found
+
+
+def noise(curves: Curves, path: Path) -> bytes:
+    from nram.pictures.figures import bytes_of, new_figure, themed
+    from nram.pictures.shapes import colour
+
+    with themed("auto"):
+        figure = new_figure(7, 3.6)
+        axes = figure.add_subplot()
+        for name, points in curves.items():
+            kind = colour("written" if "no noise" in name else "read", "auto")
+            updates, shares = zip(*points, strict=True)
+            style = "-" if "seeds" in name else "--"
+            axes.plot(updates, [100 * one["share"] for one in shares], style, color=kind, label=name)
+            if "seeds" in name:
+                low, high = ([100 * one[end] for one in shares] for end in ("from", "to"))
+                axes.fill_between(updates, low, high, color=kind, alpha=0.15, linewidth=0)
+        axes.set_xlabel("updates")
+        axes.set_ylabel("members that converged, %")
+        axes.set_ylim(bottom=0)
+        axes.legend(fontsize=8)
+    return bytes_of(figure, path.suffix, "auto")
+
+
+PLOTS: dict[str, tuple[Callable[[Curves, Path], bytes], str, list[str]]] = {
+    "docs/images/noise-listk.svg": (noise, "listk", ["results/protocol-h200.jsonl", "results/protocol-seeds-h200.jsonl"])
+}
+"""File: how it is drawn, the task, the raw results."""
+
+
+def main(words: list[str]) -> int:
+    if words not in ([], ["--check"]):
+        print("usage: python benchmarks/plots.py [--check]", file=sys.stderr)
+        return 2
+    stale = False
+    for name, (draw, subject, files) in PLOTS.items():
+        path, curves = ROOT / name, curves_of(files, subject)
+        digest = hashlib.sha256(json.dumps(curves).encode()).hexdigest()[:16]
+        mark = f"<!-- figures: {digest} -->".encode()
+        if path.is_file() and mark in path.read_bytes():
+            continue
+        stale = True
+        if words:
+            print(f"{name} does not show today's results: run python benchmarks/plots.py", file=sys.stderr)
+        else:
+            path.write_bytes(draw(curves, path).rstrip() + b"\n" + mark + b"\n")
+            print(name)
+    return 1 if words and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
