@@ -95,11 +95,11 @@ def first_member(folder: str) -> dict[str, Any]:
     }
 
 
-def drawn(folder: str) -> str:
-    """The settings that the winner of a run drew, as words for `--set`: all else equal, seeds alone then differ."""
+def drawn(folder: str, rank: int) -> str:
+    """The settings that a member of a run drew, as words for `--set`: all else equal, seeds alone then differ."""
     from nram.training.run_folder import RunFolder
 
-    config, _, description = RunFolder.open(Path(folder)).load_member(0)
+    config, _, description = RunFolder.open(Path(folder)).load_member(rank)
     machine = config.machine
     settings = {name: getattr(machine, name) for name in ("registers", "repeats", "hidden", "controller")}
     unset = ("steps_per_item", "steps_constant")
@@ -172,9 +172,10 @@ def main() -> None:
     first.add_argument("folders", nargs="+")
     draw = verbs.add_parser("draw", help="the settings of a run's winner, as words for --set")
     draw.add_argument("folder")
+    draw.add_argument("--rank", type=int, default=0, help="of the member (default: 0, the winner)")
     arguments = parser.parse_args()
     if arguments.verb == "draw":
-        print(drawn(arguments.folder))
+        print(drawn(arguments.folder, arguments.rank))
         return
     rows: Iterable[dict[str, Any]]
     if arguments.verb == "runs":

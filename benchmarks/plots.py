@@ -56,7 +56,11 @@ def noise(curves: Curves, path: Path) -> bytes:
 
 
 PLOTS: dict[str, tuple[Callable[[Curves, Path], bytes], str, list[str]]] = {
-    "docs/images/noise-listk.svg": (noise, "listk", ["results/protocol-h200.jsonl", "results/protocol-seeds-h200.jsonl"])
+    "docs/images/noise-listk.svg": (
+        noise,
+        "listk",
+        ["results/protocol-h200.jsonl", "results/protocol-seeds-h200.jsonl"],
+    )
 }
 """File: how it is drawn, the task, the raw results."""
 

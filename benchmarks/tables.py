@@ -85,7 +85,7 @@ def arms(found: Lines) -> list[list[str]]:
             tried = [line for line in lines if line["arm"] == arm]
             learned = sum(line["learned"] for line in tried)
             cells.append(f"{learned} of {len(tried)}: {interval(learned, len(tried))}" if tried else "-")
-        rows.append(["nothing" if arm == "all" else arm.replace("_", " "), *cells])
+        rows.append([_without(arm), *cells])
     return rows
 
 
@@ -98,8 +98,7 @@ def converged(found: Lines) -> list[list[str]]:
             members = sum(part["members"] for part in parts)
             updates = sorted({f"{part['updates']:,}" for part in parts})
             shares = [_share_of(parts, name, members) for name in ("soft", "hard", "both")]
-            without = "nothing" if arm == "all" else arm.replace("_", " ")
-            rows.append([subject, without, f"{members:,}", ", ".join(updates), *shares])
+            rows.append([subject, _without(arm), f"{members:,}", ", ".join(updates), *shares])
     return rows
 
 
@@ -141,15 +140,20 @@ def _error(value: float) -> str:
 
 def structures(found: Lines) -> list[list[str]]:
     """Populations of the protocol by their controllers: how many members converged."""
-    rows = [["", "controller", "members", "converged, soft", "hard"]]
+    rows = [["", "without", "controller", "members", "converged, soft", "hard"]]
     for subject, lines in found.items():
-        parts = [part for line in lines if line["arm"] == "all" for part in line["structures"]]
-        for controller in sorted({part["controller"] for part in parts}):
-            some = [part for part in parts if part["controller"] == controller]
-            members = sum(part["members"] for part in some)
-            shares = [_share_of(some, name, members) for name in ("soft", "hard")]
-            rows.append([subject, controller, str(members), *shares])
+        for arm in dict.fromkeys(line["arm"] for line in lines):
+            parts = [part for line in lines if line["arm"] == arm for part in line["structures"]]
+            for controller in sorted({part["controller"] for part in parts}):
+                some = [part for part in parts if part["controller"] == controller]
+                members = sum(part["members"] for part in some)
+                shares = [_share_of(some, name, members) for name in ("soft", "hard")]
+                rows.append([subject, _without(arm), controller, str(members), *shares])
     return rows
+
+
+def _without(arm: str) -> str:
+    return "nothing" if arm == "all" else arm.replace("_", " ")
 
 
 def _share(successes: int, tries: int) -> str:

@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -67,8 +68,8 @@ def test_a_table_is_made_from_the_runs_and_nothing_else_changes(copied: Path):
     assert tables(scripts, "--check").returncode == 0
 
 
-def lines_of(path: Path, *lines: dict[str, object]) -> Path:
-    path.write_text("".join(json.dumps(RUN | line) + "\n" for line in lines))
+def lines_of(path: Path, *lines: Mapping[str, object]) -> Path:
+    path.write_text("".join(json.dumps({**RUN, **line}) + "\n" for line in lines))
     return path
 
 
@@ -108,13 +109,13 @@ def test_populations_are_counted_by_controller(tmp_path: Path):
     parts = [{"controller": name, "members": 100, "soft": 10, "hard": 0} for name in ("lstm", "mlp", "mlp")]
     line = {"arm": "all", "structures": parts}
     found = tables(SCRIPTS, "structures", str(lines_of(tmp_path / "some.jsonl", line))).stdout
-    assert "| copy | mlp | 200 | 20: 10% (6.6..15) | 0: 0% (0..1.9) |" in found
+    assert "| copy | nothing | mlp | 200 | 20: 10% (6.6..15) | 0: 0% (0..1.9) |" in found
 
 
 def test_first_members_are_counted(tmp_path: Path):
     lines = [{"first": {"errors": {"soft_far": error, "hard_far": 0.0}, "halts": True}} for error in (0.0, 0.1)]
-    lines.append({})  # it was stopped
-    found = tables(SCRIPTS, "first-members", str(lines_of(tmp_path / "some.jsonl", *lines))).stdout
+    stopped: dict[str, object] = {}
+    found = tables(SCRIPTS, "first-members", str(lines_of(tmp_path / "some.jsonl", *lines, stopped))).stdout
     assert "| copy | 2 | 1: 9..91% | 2: 34..100% | 2: 34..100% |" in found
 
 

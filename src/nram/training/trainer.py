@@ -159,10 +159,11 @@ class _Trainer:
 
     def finish(self) -> dict[str, Any]:
         """Examine the best members of the best group, save them and write the result."""
+        by_training: list[tuple[int, int]] = []
         if self.config.ranked_by == "training":
             scores = {index: group.validated() for index, group in enumerate(self.groups)}
-            order = self._by_training(scores)
-            index = order[0][0]
+            by_training = self._by_training(scores)
+            index = by_training[0][0]
         else:
             index = best_group(self.state.groups)
             scores = {index: self.groups[index].validated()}
@@ -170,9 +171,7 @@ class _Trainer:
         self._stop_if_asked()
         winners, examined, perfect = _winners(group, score)
         halting = [member for member in perfect if group.examinations[member].halts]
-        if self.config.ranked_by != "training":
-            order = [(index, member) for member in winners]
-        order = order[:BEST]
+        order = (by_training or [(index, member) for member in winners])[:BEST]
         for rank, (of, member) in enumerate(order):
             config, one = self.groups[of].config, member_at(self.groups[of].members(), member)
             description = {
