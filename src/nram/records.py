@@ -1,7 +1,7 @@
 """Checked values from plain data, as JSON and TOML give it. Every problem is reported with the path of its field.
 
 A dataclass describes an object: its annotations say what each field may hold. They can be int, float, bool, str, Any,
-a Literal, `X | None`, `list[X]`, `tuple[X, ...]`, `tuple[X, X]`, `dict[str, X]`, another dataclass, or a class with a
+a Literal, `X | None`, `list[X]`, `tuple[X, ...]`, `tuple[X, Y]`, `dict[str, X]`, another dataclass, or a class with a
 method `parse`. `Annotated[int, Span(1, 16)]` adds limits: of a number, or of the length of a list or an object.
 """
 
@@ -158,7 +158,7 @@ def _text(value: str, name: str, wrong: Wrong) -> Any:
 
 
 def _several(origin: type, parts: tuple[Any, ...], value: Any, name: str, wrong: Wrong) -> Any:
-    """A list, a tuple or an object with entries of one type."""
+    """A list, a tuple or an object. Only the entries of a tuple of fixed length can have different types."""
     if origin is dict and isinstance(value, dict):
         found = {key: checked(parts[1], one, _joined(name, key), wrong) for key, one in value.items()}
         return INVALID if _any_invalid(found.values()) else found
@@ -168,7 +168,9 @@ def _several(origin: type, parts: tuple[Any, ...], value: Any, name: str, wrong:
         return _refused(name, value, f"a list of {len(parts)}", wrong)
     if parts[0] is int and {int}.issuperset(map(type, value)):  # the same as below, but quick
         return origin(value)
-    found = [checked(parts[0], one, f"{name}.{index}", wrong) for index, one in enumerate(value)]
+    hints = parts if origin is tuple and parts[-1] is not Ellipsis else parts[:1] * len(value)
+    pairs = enumerate(zip(hints, value, strict=True))
+    found = [checked(hint, one, f"{name}.{index}", wrong) for index, (hint, one) in pairs]
     return INVALID if _any_invalid(found) else origin(found)
 
 

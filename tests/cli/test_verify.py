@@ -27,7 +27,8 @@ def test_json_is_one_value_with_everything_that_was_found(call):
     value = outcome.value
     assert (value["task"], value["right"], value["counterexample"], value["out"]) == ("swap", True, None, None)
     methods = [(finding["method"], finding["proven"]) for finding in value["findings"]]
-    assert methods == [("exhaustive", True), ("symbolic", True), ("random", False), ("random", False)]
+    proven, tested = [("inductive", True), ("exhaustive", True), ("symbolic", True)], [("random", False)] * 2
+    assert methods == proven + tested
 
 
 def test_a_wrong_program_fails_with_a_counterexample_that_can_be_repeated(call, tmp_path):
@@ -64,7 +65,8 @@ def test_another_task_can_be_named(call):
 
 
 def test_nothing_asked_for_is_no_success(call):
-    outcome = call("verify", PROGRAMS / "right/copy.nram", "--max-n", 0, "--symbolic", 0, "--largest", 0)
+    nothing = ("--max-n", 0, "--symbolic", 0, "--largest", 0, "--no-proof")
+    outcome = call("verify", PROGRAMS / "right/copy.nram", *nothing)
     assert outcome.status == 1
     assert "NOTHING SHOWN" in outcome.out and "--budget" in outcome.err
 
@@ -78,6 +80,8 @@ def test_nothing_asked_for_is_no_success(call):
         (("--budget", "soon"), "not a number"),
         (("--symbolic", "-1"), "negative"),
         (("--largest", "many"), "not a whole number"),
+        (("--no-proof", "--certificate", "copy.json"), "give one of them"),
+        (("--certificate", "copy.json"), "there is no certificate 'copy.json'"),
     ],
 )
 def test_bad_usage_is_refused_with_what_to_change(call, words, hint):

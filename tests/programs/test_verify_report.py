@@ -1,4 +1,4 @@
-"""`verify` as a whole: exhaustive, symbolic and random together, what they say, and what the program keeps of it."""
+"""`verify` as a whole: all its methods together, what they say, and what the program keeps of it."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from nram.extensions import get_task, task_names
 from nram.limits import StepLimit
 from nram.programs.files import from_json, read_program, to_json
 from nram.programs.interpret import interpret
-from nram.programs.ir import Program
+from nram.programs.ir import METHODS, Program
 from nram.programs.text import from_text, to_text
 from nram.programs.verify import Report, verify
 from nram.tasks.base import SymbolicCase, Term
 
 HERE = Path(__file__).parent
 ALL_LIMITS = ("T", "2T", "20n+200")
-NOTHING = {"exhaustive_up_to": 0, "symbolic_up_to": 0, "largest": 0}
+NOTHING = {"exhaustive_up_to": 0, "symbolic_up_to": 0, "largest": 0, "every_length": False}
 
 
 def program_of(words: str) -> Program:
@@ -116,14 +116,14 @@ def test_a_size_that_was_not_finished_is_only_tested():
 def test_no_time_shows_nothing():
     report = verify(program_of("right/copy"), budget=1e-9)
     assert (report.verdict, report.findings, report.evidence(), report.right) == ("nothing shown", (), (), False)
-    assert {skip.method for skip in report.skipped} == {"exhaustive", "symbolic", "random"}
+    assert {skip.method for skip in report.skipped} == set(METHODS)
 
 
 def test_a_task_that_cannot_be_listed_is_tested_at_random():
-    task = replace(get_task("copy"), legal_inputs=None, symbolic=None)
+    task = replace(get_task("copy"), legal_inputs=None, symbolic=None, claim=None)
     report = verify(program_of("right/copy"), task, largest=5)
     assert [finding.method for finding in report.findings] == ["random", "random"]
-    assert [skip.method for skip in report.skipped] == ["exhaustive", "symbolic"]
+    assert [skip.method for skip in report.skipped] == ["exhaustive", "inductive", "symbolic"]
 
 
 # ---- wrong programs: by each method that can see it
@@ -332,7 +332,8 @@ def test_evidence_goes_into_the_program_and_its_files():
     report = verify(program, exhaustive_up_to=2, symbolic_up_to=2, largest=50)
     kept = report.recorded()
     assert kept.verified == report.evidence()
-    assert {evidence.method for evidence in kept.verified} == {"exhaustive", "symbolic", "random"}
+    assert {evidence.method for evidence in kept.verified} == set(METHODS)
+    assert kept.verified[0].complexity == (1, None) and kept.proven_for_every_length
     assert not kept.needs_limit and kept.limit == StepLimit(1, 2)
     for evidence in kept.verified:
         assert (evidence.task, evidence.fingerprint) == ("copy", program.fingerprint)
@@ -377,12 +378,13 @@ def test_the_report_is_json():
         False for _ in example["wrong_cells"]
     ]
     right = verify(program_of("right/swap"), exhaustive_up_to=2, symbolic_up_to=3, largest=0).to_json()
-    assert right["counterexample"] is None
-    assert [finding["least_memory"] for finding in right["findings"]] == [[5, 5], [5, 6]]
+    assert right["counterexample"] is None and right["proven_for_every_length"]
+    assert [finding["complexity"] for finding in right["findings"]] == [[2, None], [2, 2], [2, 3]]
+    assert [finding["least_memory"] for finding in right["findings"]] == [[5, None], [5, 5], [5, 6]]
 
 
 def test_the_report_in_words_says_what_was_proven_and_what_was_not():
-    words = str(verify(program_of("right/swap"), exhaustive_up_to=2, symbolic_up_to=3, largest=20))
+    words = str(verify(program_of("right/swap"), exhaustive_up_to=2, symbolic_up_to=3, largest=20, every_length=False))
     proven, _, tested = words.partition("only tested")
     assert "RIGHT UNDER EVERY LIMIT: proven for n <= 3, tested on 1,013 inputs up to n = 20\n" in proven
     assert "every M from the least up" in proven and "n = 2 to 3" in proven

@@ -1,10 +1,10 @@
 """`nram check`: check a certificate."""
 
 import argparse
-from pathlib import Path
 
 from nram.cli.output import ProgressLine, print_json
 from nram.cli.program_argument import add_modules, load_modules
+from nram.messages import pasted
 from nram.programs.prove import check_certificate
 from nram.programs.prove.certificate import invariant_in_words
 
@@ -15,7 +15,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "invariant; they must be those of the file, and z3 must prove each of them, and cvc5 too where it is installed."
     )
     parser.epilog = "The exit status is 0 only if the certificate is right."
-    parser.add_argument("certificate", type=Path, metavar="CERTIFICATE", help="a file that 'nram prove --out' wrote")
+    parser.add_argument(
+        "certificate",
+        type=pasted,
+        metavar="CERTIFICATE",
+        help="a file that 'nram prove --out' wrote, or a proven program of the zoo (NAME or NAME@ORIGIN)",
+    )
     parser.add_argument("--program", metavar="PROGRAM", help="the program that it must be of: a name or a file")
     parser.add_argument("--task", metavar="TASK", help="the file of the task, if it is not a built-in one")
     parser.add_argument("--show", action="store_true", help="print the invariant too")

@@ -90,8 +90,9 @@ def evidence_table(verified: Sequence[Evidence]) -> list[list[str]]:
             memory = _range(*(f"least+{more}" if more else "least" for more in evidence.extra_memory))
         inputs = "all values" if evidence.instances is None else f"{evidence.instances:,}"
         limits = "every from T up" if evidence.limits == ("every",) else ", ".join(evidence.limits)
-        halts = "always" if evidence.halts else "not always"
-        n = _range(*map(str, evidence.complexity))
+        halts = "always" if evidence.halts else "not proven" if evidence.method == "inductive" else "not always"
+        low, high = evidence.complexity
+        n = "every" if high is None else _range(str(low), str(high))
         rows.append([evidence.task, evidence.method, n, memory, inputs, limits, halts])
     return rows
 

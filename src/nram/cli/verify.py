@@ -6,7 +6,7 @@ from pathlib import Path
 from nram.cli.arguments import natural, seconds
 from nram.cli.output import ProgressLine, note, print_json, terminal_width
 from nram.cli.program_argument import add_modules, add_program, program_of
-from nram.errors import NramError
+from nram.errors import NramError, UsageError
 from nram.files import check_destination
 from nram.programs.files import save_found
 from nram.programs.verify import verify
@@ -14,9 +14,10 @@ from nram.programs.verify import verify
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Check whether a program solves a task: run every legal input of small sizes, prove it for all values and "
-        "memory sizes at once, and run random instances up to very large ones, under the step limits T(n), 2T(n) and "
-        "20n+200. The report says what was proven, what was only tested, and for which n and M."
+        "Check whether a program solves a task: run every legal input of small sizes, prove small n for all values and "
+        "memory sizes at once, run random instances up to very large ones, under the step limits T(n), 2T(n) and "
+        "20n+200, and prove it for every length. The report says what was proven, what was only tested, and for which "
+        "n and M."
     )
     parser.epilog = (
         "The exit status is 0 if no failure was found at T(n), even if the program must be stopped there; it is 1 "
@@ -30,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=seconds,
         default=20.0,
         metavar="S",
-        help="seconds for each of the three parts, so three times as many in all (default: 20)",
+        help="seconds for each of the four parts, so four times as many in all (default: 20)",
     )
     parser.add_argument(
         "--max-n",
@@ -48,6 +49,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="largest n of random instances (default: 100000; 0: none)",
     )
+    parser.add_argument(
+        "--certificate",
+        metavar="FILE",
+        help="take the proof for every length from this certificate of 'nram prove' (those of the zoo are known)",
+    )
+    parser.add_argument("--no-proof", action="store_true", help="try no proof for every length")
     parser.add_argument("--seed", type=natural, default=0, metavar="S", help="for random instances (default: 0)")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the program with its evidence to this file")
     add_modules(parser)
@@ -55,6 +62,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     program = program_of(arguments)
+    if arguments.no_proof and arguments.certificate:
+        raise UsageError("--no-proof and --certificate contradict each other: give one of them")
     if arguments.out:
         check_destination(arguments.out)
     with ProgressLine() as progress:
@@ -65,6 +74,8 @@ def run(arguments: argparse.Namespace) -> int:
             exhaustive_up_to=arguments.max_n,
             symbolic_up_to=arguments.symbolic,
             largest=arguments.largest,
+            every_length=not arguments.no_proof,
+            certificate=arguments.certificate,
             seed=arguments.seed,
             progress=progress.show,
         )

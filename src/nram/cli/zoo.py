@@ -5,7 +5,7 @@ import argparse
 from nram.cli.output import print_json, table
 from nram.errors import UsageError
 from nram.programs.files import to_json
-from nram.programs.ir import ORIGINS, Program
+from nram.programs.ir import ORIGINS, Method, Program, largest_n
 from nram.programs.library import ZooEntry, find_entry, zoo_entries
 
 
@@ -27,7 +27,8 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.json:
             print_json(_card(entry))
         else:
-            print(f"{entry.program}\n# weights: {'yes' if entry.has_weights else 'no'}")
+            certificate = f"yes, and 'nram check {entry.title}' checks it" if entry.has_certificate else "no"
+            print(f"{entry.program}\n# weights: {'yes' if entry.has_weights else 'no'}\n# certificate: {certificate}")
         return 0
     if arguments.json:
         print_json([_card(entry) for entry in entries])
@@ -40,10 +41,11 @@ def run(arguments: argparse.Namespace) -> int:
     print(table(rows))
     print("\nright at: every step limit from T(n) up, or T(n) alone")
     print("then:     it halts by itself, idles without harm, or must be stopped")
-    print("proven:   the largest n with a proof for all values at once")
+    print("proven:   for every n, or the largest n with a proof for all values at once")
     print("run:      the largest n of which all inputs were run, in the smallest memories")
     print("tested:   the largest n of random inputs")
-    print("'nram zoo NAME' shows a card, 'nram run NAME --memory \"...\"' runs a program.")
+    print("'nram zoo NAME' shows a card, 'nram run NAME --memory \"...\"' runs a program, and")
+    print("'nram check NAME' checks the certificate of one that is proven for every n.")
     return 0
 
 
@@ -62,9 +64,11 @@ def _ending(program: Program) -> str:
 
 def _reach(program: Program) -> list[str]:
     """The largest n of each method."""
-    methods = ("symbolic", "exhaustive", "random")
-    return [str(max((e.complexity[1] for e in program.verified if e.method == one), default="-")) for one in methods]
+    methods: tuple[Method, ...] = ("symbolic", "exhaustive", "random")
+    proven, *others = [str(largest_n(program, method) or "-") for method in methods]
+    return ["every n" if program.proven_for_every_length else proven, *others]
 
 
 def _card(entry: ZooEntry) -> dict:
-    return {"name": entry.name, "origin": entry.origin, "weights": entry.has_weights, **to_json(entry.program)}
+    ships = {"weights": entry.has_weights, "certificate": entry.has_certificate}
+    return {"name": entry.name, "origin": entry.origin, **ships, **to_json(entry.program)}

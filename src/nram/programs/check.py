@@ -97,8 +97,16 @@ def _evidence_problems(evidence: Evidence) -> list[str]:
         problems.append(f"the method {shown(evidence.method)} is unknown: use one of {', '.join(ir.METHODS)}")
     if not ir.is_plain(evidence.task) or " " in evidence.task:
         problems.append(f"{shown(evidence.task)} is not a valid task name: use one word")
+    if evidence.method == "inductive":
+        everything = (evidence.complexity[1], evidence.extra_memory, evidence.instances, evidence.limits)
+        if everything != (None, None, None, ("every",)) or not 0 <= evidence.complexity[0] <= ir.MAX_SIZE:
+            problems.append("an inductive proof is one for every n, every M and every limit, without instances")
+        return problems
     for what, pair in (("complexity", evidence.complexity), ("extra_memory", evidence.extra_memory)):
-        if pair is not None and not 0 <= pair[0] <= pair[1] <= ir.MAX_SIZE:
+        if pair is None:
+            continue
+        low, high = pair
+        if high is None or not 0 <= low <= high <= ir.MAX_SIZE:
             problems.append(f"{what} is {shown(pair)}: give the smallest and the largest")
     if evidence.instances is not None and not 0 <= evidence.instances <= ir.MAX_INSTANCES:
         problems.append(f"instances is {shown(evidence.instances)}, which is not a count of inputs")
@@ -189,8 +197,8 @@ class _Shape(NamedTuple):
 
     name: str
     classes: frozenset[type]
-    entry: _Shape | None = None
-    """Of a tuple's entries."""
+    entries: tuple[_Shape, ...] = ()
+    """Of a tuple: those of its entries, or the one of all entries if the length is not fixed."""
     length: int | None = None
     """Of a tuple, where it is fixed."""
 
@@ -201,7 +209,7 @@ def _shape(annotation: Any) -> _Shape:
     if origin is tuple:
         length = None if arguments[-1] is Ellipsis else len(arguments)
         name = str(annotation) if length else "tuple"
-        return _Shape(name, frozenset([tuple]), _shape(arguments[0]), length)
+        return _Shape(name, frozenset([tuple]), tuple(map(_shape, arguments[: length or 1])), length)
     if origin in (Union, UnionType):
         parts = [_shape(argument) for argument in arguments]
         classes = frozenset().union(*(part.classes for part in parts))
@@ -222,9 +230,8 @@ def _check_type(value: Any, shape: _Shape, path: tuple[Any, ...], problems: list
     if kind not in shape.classes or (shape.length is not None and kind is tuple and len(value) != shape.length):
         problems.append(f"{_in_python(path)} is {shown(value)}, not of type {shape.name}")
     elif kind is tuple:
-        assert shape.entry is not None
         for index, part in enumerate(value):
-            _check_type(part, shape.entry, (path, index), problems)
+            _check_type(part, shape.entries[index if shape.length else 0], (path, index), problems)
     else:
         for name, part in _parts(kind):
             _check_type(getattr(value, name), part, (path, name), problems)

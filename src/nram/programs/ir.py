@@ -50,7 +50,7 @@ MAX_PROBLEMS = 1000  # a reader of a program file gives up after this many
 
 Origin = Literal["trained", "repaired", "searched", "written"]
 ORIGINS: tuple[Origin, ...] = get_args(Origin)
-Method = Literal["exhaustive", "symbolic", "random"]
+Method = Literal["inductive", "exhaustive", "symbolic", "random"]
 METHODS: tuple[Method, ...] = get_args(Method)
 
 
@@ -137,13 +137,14 @@ class Row:
 class Evidence:
     """One verification result: on these sizes the program was right on every instance that was checked.
 
-    exhaustive: every legal input; symbolic: a proof for all values at once; random: sampled inputs.
+    inductive: a proof for every n, by an invariant; exhaustive: every legal input; symbolic: a proof for all values at
+    once; random: sampled inputs.
     """
 
     method: Method
     task: str
-    complexity: tuple[int, int]
-    """The smallest and the largest n."""
+    complexity: tuple[int, int | None]
+    """The smallest and the largest n; None: every n from the smallest up, which only an inductive proof covers."""
     extra_memory: tuple[int, int] | None
     """M ranged from the least that n needs plus the first number to the least plus the second. None: every M."""
     instances: int | None
@@ -214,6 +215,11 @@ class Program(Fixed):
     def writes(self) -> bool:
         """Whether any row can change the memory."""
         return any(module.memory == "writes" for module in self.modules)
+
+    @property
+    def proven_for_every_length(self) -> bool:
+        """Whether its card says so, for its own task: right for every n, every memory size and every input."""
+        return any(one.method == "inductive" and one.task == self.task for one in self.verified)
 
     @property
     def right_under_every_limit(self) -> bool:
@@ -332,6 +338,12 @@ class Program(Fixed):
         from nram.programs.files import save_program
 
         save_program(self, path)
+
+
+def largest_n(program: Program, method: Method) -> int | None:
+    """The largest n of the program's evidence by a method; None if there is none, or no largest."""
+    largest = [one.complexity[1] for one in program.verified if one.method == method]
+    return max((n for n in largest if n is not None), default=None)
 
 
 def _restored(modules: Sequence[Module], content: dict[str, Any]) -> Program:

@@ -18,6 +18,8 @@ from nram.programs.ir import ORIGINS, Origin, Program
 from nram.programs.text import from_text
 from nram.tasks import Task
 
+WEIGHTS, CERTIFICATE = "weights.safetensors", "certificate.json"  # files of the zoo, beside the programs
+
 
 @dataclass(frozen=True)
 class ZooEntry:
@@ -28,6 +30,8 @@ class ZooEntry:
     program: Program
     has_weights: bool
     """Whether the network it was extracted from ships with it."""
+    has_certificate: bool
+    """Whether a proof for every length ships with it."""
 
     @property
     def title(self) -> str:
@@ -48,7 +52,8 @@ def zoo_entries() -> tuple[ZooEntry, ...]:
         if at and origin in ORIGINS:
             text = folder.joinpath("program.nram").read_text()
             program = from_text(text, f"zoo program {folder.name}")
-            entries.append(ZooEntry(name, origin, program, folder.joinpath("weights.safetensors").is_file()))
+            has = [folder.joinpath(file).is_file() for file in (WEIGHTS, CERTIFICATE)]
+            entries.append(ZooEntry(name, origin, program, *has))
     return tuple(sorted(entries, key=lambda entry: (entry.name, ORIGINS.index(entry.origin))))
 
 
@@ -56,7 +61,12 @@ def zoo_weights(entry: ZooEntry):
     """A context manager that gives the path of an entry's weights."""
     if not entry.has_weights:
         raise UsageError(f"{entry.title} has no weights: it was {entry.origin}")
-    return as_file(zoo_folder().joinpath(entry.title, "weights.safetensors"))
+    return as_file(zoo_folder().joinpath(entry.title, WEIGHTS))
+
+
+def zoo_certificate(entry: ZooEntry):
+    """A context manager that gives the path of an entry's certificate."""
+    return as_file(zoo_folder().joinpath(entry.title, CERTIFICATE))
 
 
 def find_entry(name: str) -> ZooEntry | None:

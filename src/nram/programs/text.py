@@ -106,7 +106,7 @@ def value_to_text(program: Program, value: Value) -> str:
 def _evidence_to_text(evidence: Evidence) -> str:
     low, high = evidence.complexity
     memory = "every" if evidence.extra_memory is None else "+{}..+{}".format(*evidence.extra_memory)
-    parts = [evidence.method, f"task={evidence.task}", f"n={low}..{high}", f"M={memory}"]
+    parts = [evidence.method, f"task={evidence.task}", f"n={low}..{'' if high is None else high}", f"M={memory}"]
     if evidence.instances is not None:
         parts.append(f"instances={evidence.instances}")
     parts += [f"limits={','.join(evidence.limits)}", f"halts={'yes' if evidence.halts else 'no'}"]
@@ -114,7 +114,7 @@ def _evidence_to_text(evidence: Evidence) -> str:
 
 
 _EVIDENCE = re.compile(
-    r"(exhaustive|symbolic|random) task=(\S+) n=([0-9]{1,9})\.\.([0-9]{1,9}) "
+    r"(inductive|exhaustive|symbolic|random) task=(\S+) n=([0-9]{1,9})\.\.([0-9]{1,9})? "
     r"M=(?:every|\+([0-9]{1,9})\.\.\+([0-9]{1,9}))(?: instances=([0-9]{1,12}))? "
     r"limits=(\S+) halts=(yes|no) program=([0-9a-f]+)"
 )
@@ -128,7 +128,7 @@ def _evidence_from_text(text: str) -> Evidence | None:
     return Evidence(
         method=method,  # pyright: ignore[reportArgumentType]  (the pattern admits nothing else)
         task=task,
-        complexity=(int(low), int(high)),
+        complexity=(int(low), None if high is None else int(high)),
         extra_memory=None if extra_low is None else (int(extra_low), int(extra_high)),
         instances=None if instances is None else int(instances),
         limits=tuple(limits.split(",")),

@@ -5,6 +5,7 @@ step          one row carried out on terms
 instances     the assumptions of a task, where they matter
 obligations   what must be proven, in SMT-LIB 2: the part to trust
 certificate   the file with all of it, and what can be wrong with one
+shipped       the certificates of the zoo
 solvers       z3 and cvc5, which check obligations
 runs, bank, guess, search   find an invariant; nothing there has to be trusted
 """
@@ -15,21 +16,30 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 from nram.errors import NramError, UsageError, check_budget
 from nram.limits import StepLimit
 from nram.programs.ir import Program
 from nram.programs.library import as_program, limit_for, task_of
-from nram.programs.prove.certificate import Certificate, altered, made_certificate, read_certificate
+from nram.programs.prove.certificate import Certificate, altered, made_certificate
 from nram.programs.prove.obligations import Problem
 from nram.programs.prove.search import find_invariant
+from nram.programs.prove.shipped import load_certificate, shipped_certificate
 from nram.programs.prove.solvers import answer, solvers
-from nram.programs.verify import Counterexample, verify
+from nram.programs.verify import Counterexample, verify, why_no_proof
 from nram.tasks import Task
 
-__all__ = ["Certificate", "Check", "Proof", "check_certificate", "prove"]
+__all__ = [
+    "Certificate",
+    "Check",
+    "Proof",
+    "check_certificate",
+    "find_proof",
+    "load_certificate",
+    "prove",
+    "shipped_certificate",
+]
 
 TESTED_UP_TO = 50  # before a proof is tried
 SECONDS_OF_TESTS = 2.0
@@ -119,36 +129,33 @@ def prove(
     check_budget(budget)
     program = as_program(program)
     task = task if isinstance(task, Task) else task_of(program, task)
-    reason = why_not(program, task)
+    reason = why_no_proof(program, task, every_length=True)
     if reason is not None:
         raise NramError(f"a proof for every length cannot be tried: {reason}")
-    solvers()  # refused here if z3 is not installed
     told = progress or (lambda line: None)
     began = time.monotonic()
     told("testing")
-    tested = verify(program, task, budget=SECONDS_OF_TESTS, symbolic_up_to=0, largest=TESTED_UP_TO)
+    tested = verify(program, task, budget=SECONDS_OF_TESTS, symbolic_up_to=0, largest=TESTED_UP_TO, every_length=False)
     limit = limit_for(program, task)
     if not tested.right or tested.harmful:
         return Proof(program, task, limit, None, (), tested.counterexample, time.monotonic() - began)
-    problem = Problem(program, task, limit)
-    attempt = find_invariant(problem, time.monotonic() + budget, told)
-    checked = None
-    if not attempt.failures:
-        checked = check_certificate(made_certificate(problem, attempt.invariant), task=task, progress=told)
-    failures = attempt.failures
-    if checked is not None and checked.problem is not None:
-        failures = (checked.problem,)
+    checked, failures = find_proof(program, task, limit, budget, told)
     return Proof(program, task, limit, checked, failures, None, time.monotonic() - began)
 
 
-def why_not(program: Program, task: Task) -> str | None:
-    """Why no proof can be tried."""
-    if task.claim is None:
-        return f"the task {task.name} does not say what it asks for at every length (claim of its Task, docs/proof.md)"
-    for module in program.modules:
-        if not module.built_in and not module.emits:
-            return f"the module {module.name} has no emitted form, from which formulas are made (emit of its Module)"
-    return None
+def find_proof(
+    program: Program, task: Task, limit: StepLimit, seconds: float, told: Progress
+) -> tuple[Check | None, tuple[str, ...]]:
+    """Look for an invariant and check its certificate, without tests before it. With what the best guess leaves open.
+
+    A certificate holds no evidence of the program: it is all that there is to check.
+    """
+    problem = Problem(replace(program, verified=()), task, limit)
+    attempt = find_invariant(problem, time.monotonic() + seconds, told)
+    if attempt.failures:
+        return None, attempt.failures
+    checked = check_certificate(made_certificate(problem, attempt.invariant), task=task, progress=told)
+    return checked, () if checked.problem is None else (checked.problem,)
 
 
 def check_certificate(
@@ -160,10 +167,12 @@ def check_certificate(
 ) -> Check:
     """Check a certificate with every solver that is installed.
 
-    `program`: the program that it must be of. `task` is needed where the task is a file; otherwise it is found by name.
+    `certificate` is a file, or the name of a program of the zoo. `program`: the program that it must be of. `task` is
+    needed where the task is a file; otherwise it is found by name.
     """
     if not isinstance(certificate, Certificate):
-        certificate = read_certificate(Path(certificate))
+        certificate, of = load_certificate(certificate)
+        program = of if program is None else program
     if not isinstance(task, Task):
         # The name in a certificate never makes nram execute a file: a user names it.
         task = task_of(replace(certificate.program, task=certificate.task), task)
@@ -171,7 +180,7 @@ def check_certificate(
         raise UsageError(f"the certificate is about the task {certificate.task}, not about {task.name}")
     if program is not None and as_program(program).fingerprint != certificate.program.fingerprint:
         return Check(certificate, "it is of another program")
-    reason = why_not(certificate.program, task)
+    reason = why_no_proof(certificate.program, task, every_length=True)
     if reason is not None:
         raise NramError(f"the certificate cannot be checked: {reason}")
     installed = solvers()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from nram.programs.files import record_to_json
-from nram.programs.ir import Method
+from nram.programs.ir import Method, Program
 
 
 @dataclass(frozen=True)
@@ -15,8 +15,8 @@ class Finding:
     """On these sizes, the program was right on everything that was checked."""
 
     method: Method
-    complexity: tuple[int, int]
-    """The smallest and the largest n."""
+    complexity: tuple[int, int | None]
+    """The smallest and the largest n; None: every n from the smallest up."""
     extra_memory: tuple[int, int] | None
     """M ranged from the least that n needs plus the first number to the least plus the second. None: every M."""
     instances: int | None
@@ -43,6 +43,17 @@ class Skipped:
     what: str
     """Which part of these complexities; empty: all."""
     why: str
+
+
+def emitted_forms(program: Program, complexity: tuple[int, int | None], method: Method) -> list[Skipped]:
+    """What a proof takes for granted about the user-defined modules of a program."""
+    why = "only tested, when it was loaded"
+    whats = [
+        f"that the emitted form of {module.name}, which proofs use, equals its integer meaning"
+        for module in program.modules
+        if not module.built_in
+    ]
+    return [Skipped(method, complexity, what, why) for what in whats]
 
 
 @dataclass(frozen=True)
@@ -90,7 +101,8 @@ def merged(findings: Iterable[Finding]) -> list[Finding]:
         return _joined(last, finding, extra_memory=(last.extra_memory[0], extra(finding)[1]))
 
     def by_complexity(last: Finding, finding: Finding) -> Finding | None:
-        if last.extra_memory != finding.extra_memory or finding.complexity[0] != last.complexity[1] + 1:
+        largest = last.complexity[1]
+        if last.extra_memory != finding.extra_memory or largest is None or finding.complexity[0] != largest + 1:
             return None
         if last.method == "random":  # its results stay apart, one line for each size
             return None
@@ -129,7 +141,7 @@ def _join_neighbours(items: Iterable[T], join: Callable[[T, T], T | None]) -> li
     return lines
 
 
-def _joined(one: Finding, other: Finding, **sizes: tuple[int, int]) -> Finding | None:
+def _joined(one: Finding, other: Finding, **sizes: tuple[int, int | None]) -> Finding | None:
     """Both findings as one with these sizes, if they say the same."""
     if any(getattr(one, name) != getattr(other, name) for name in ("method", "proven", "limits", "halts")):
         return None

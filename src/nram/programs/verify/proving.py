@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from nram.programs.verify.counterexample import is_confirmed
-from nram.programs.verify.findings import Failure, Finding, Part, Skipped
+from nram.programs.verify.findings import Failure, Finding, Part, Skipped, emitted_forms
 from nram.programs.verify.symbolic import Outcome, prove
 from nram.programs.verify.verification import Verification
 
@@ -23,13 +23,8 @@ def prove_sizes(verification: Verification, *, largest: int, extra: int, seconds
     every_n = task.min_complexity, None
     prover = _Prover(verification, time.monotonic() + seconds, beyond)
     prover.run(range(task.min_complexity, largest + 1), extra)
-    part = Part(list(prover.found.values()), list(prover.undecided.values()), prover.failures)
-    for module in verification.program.modules:
-        if module.built_in:
-            continue
-        what = f"that the emitted form of {module.name}, which proofs use, equals its integer meaning"
-        part.skipped.append(Skipped("symbolic", every_n, what, "only tested, when it was loaded"))
-    return part
+    taken = emitted_forms(verification.program, every_n, "symbolic")
+    return Part(list(prover.found.values()), [*prover.undecided.values(), *taken], prover.failures)
 
 
 class _Prover:

@@ -47,6 +47,11 @@ class Report(Displayed):
         """Right at least at T(n), as far as was checked."""
         return self.verdict in ("right under every limit", "right only at T(n)")
 
+    @property
+    def proven_for_every_length(self) -> bool:
+        """Right for every n, every memory size and every input: the highest level."""
+        return any(finding.method == "inductive" for finding in self.findings)
+
     def evidence(self) -> tuple[Evidence, ...]:
         """The results that the program's file records. It leaves out sizes whose inputs were only partly run."""
         return tuple(
@@ -72,9 +77,8 @@ class Report(Displayed):
     def _harmless(self) -> bool:
         """It is proven right under larger limits, and not just on the smallest inputs."""
         enough = self.task.min_complexity + 2
-        return self.verdict == "right under every limit" and any(
-            finding.proven and finding.limits != ("T",) and finding.complexity[1] >= enough for finding in self.findings
-        )
+        proven = [one.complexity[1] for one in self.findings if one.proven and one.limits != ("T",)]
+        return self.verdict == "right under every limit" and any(n is None or n >= enough for n in proven)
 
     def recorded(self) -> Program:
         """The program with this evidence instead of its earlier evidence for this task, and with `needs_limit` set."""
@@ -98,8 +102,12 @@ class Report(Displayed):
             "limit": str(self.limit),
             "verdict": self.verdict,
             "right": self.right,
+            "proven_for_every_length": self.proven_for_every_length,
             "findings": [
-                {**finding.to_json(), "least_memory": [self.task.least_memory(n) for n in finding.complexity]}
+                {
+                    **finding.to_json(),
+                    "least_memory": [None if n is None else self.task.least_memory(n) for n in finding.complexity],
+                }
                 for finding in self.findings
             ],
             "skipped": [record_to_json(skip) for skip in self.skipped],
@@ -133,7 +141,8 @@ class Report(Displayed):
         proven = [finding for finding in self.findings if finding.proven]
         tested = [finding for finding in self.findings if not finding.proven]
         for title, findings in (
-            ("proven, for every legal input", proven),
+            ("proven for every length", [finding for finding in proven if finding.method == "inductive"]),
+            ("proven, for every legal input", [finding for finding in proven if finding.method != "inductive"]),
             ("only tested, every instance came out right", tested),
         ):
             if findings:
@@ -156,12 +165,14 @@ class Report(Displayed):
         proofs = [f"n <= {every}"] if every is not None else []
         if small is not None and small != every:
             proofs.append(f"n <= {small} in small memories")
+        if self.proven_for_every_length:
+            proofs = ["every length"]
         tested = [finding for finding in findings if not finding.proven]
         inputs = f"{sum(finding.instances or 0 for finding in tested):,} inputs"
         if proofs:
             ground = f": proven for {' and '.join(proofs)}"
             if tested:
-                ground += f", tested on {inputs} up to n = {max(finding.complexity[1] for finding in tested):,}"
+                ground += f", tested on {inputs} up to n = {max(finding.complexity[1] or 0 for finding in tested):,}"
         else:
             ground = f" on all {inputs} tested; nothing is proven"
         if not only_first:
@@ -172,7 +183,8 @@ class Report(Displayed):
 
     def _proven_up_to(self, findings: Iterable[Finding]) -> int | None:
         """The n up to which these findings prove every complexity; None if the smallest is not proven."""
-        proven = {n for one in findings if one.proven for n in range(one.complexity[0], one.complexity[1] + 1)}
+        sizes = [one.complexity for one in findings if one.proven]
+        proven = {n for low, high in sizes if high is not None for n in range(low, high + 1)}
         n = smallest = self.task.min_complexity
         while n in proven:
             n += 1
@@ -219,7 +231,8 @@ def _finding_words(finding: Finding) -> list[str]:
         memory = f"M = {low}" if low == high else f"M = {low} to {high}"
     count = "all values at once" if finding.instances is None else f"{finding.instances:,} inputs"
     limits = "every limit from T up" if finding.limits == ("every",) else f"limits {', '.join(finding.limits)}"
-    halts = "halts by itself" if finding.halts else "does not always halt in time"
+    in_time = "halting in time is not proven" if finding.method == "inductive" else "does not always halt in time"
+    halts = "halts by itself" if finding.halts else in_time
     return [finding.method, _range(*finding.complexity), memory, count, limits, halts, f"{finding.seconds:.1f} s"]
 
 
