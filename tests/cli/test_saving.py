@@ -28,6 +28,7 @@ WRITING = {
     "search": ("search", "access", "--out", "OUT.nram"),
     "learn": ("learn", "EXAMPLES", "--out", "OUT"),
     "verify": ("verify", "access", "--out", "OUT.nram"),
+    "prove": ("prove", "access", "--out", "OUT.json"),
     "simplify": ("simplify", "access", "--out", "OUT.nram"),
     "compile": ("compile", "access", "--out", "OUT.o"),
     "draw": ("draw", "access", "--out", "OUT.svg"),

@@ -208,6 +208,7 @@ VERBS = {
     "show": ["show", "copy"],
     "run": ["run", "copy", "--memory", "-"],  # it waits for the memory
     "verify": ["verify", "merge", "--budget", "2"],
+    "prove": ["prove", "merge@searched", "--budget", "2", "--out", "merge.json"],
     "train": ["train", "access", "--out", "run", "--resume"],
     "search": ["search", "access", "--out", "found.nram", "--resume", "--verify-budget", "1"],
     "learn": ["learn", "examples.jsonl", "--out", "learned", "--resume", "--budget", "100"],

@@ -48,10 +48,11 @@ def prove_every_length(verification: Verification, given: Certificate | None, se
             raise NramError(f"the certificate is refused: {checked.problem}")
     if checked is None or not checked.right:
         checked, _ = prover.find_proof(program, task, limit, seconds, told)
+    took = time.monotonic() - began
     if checked is None or not checked.right:
-        why = f"no proof was found in {seconds:g} s, which says nothing about the program"
+        why = f"no proof was found in {took:.0f} s, which says nothing about the program; nram prove tries longer"
         return Part(skipped=[Skipped("inductive", every_n, "", why)])
-    halts, took = checked.certificate.invariant.halts, time.monotonic() - began
+    halts = checked.certificate.invariant.halts
     finding = Finding("inductive", every_n, None, None, True, ("every",), halts, took)
     return Part([finding], emitted_forms(program, every_n, "inductive"))
 
