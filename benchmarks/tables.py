@@ -183,8 +183,9 @@ def paper_table(found: Lines) -> list[list[str]]:
 
 def overview(found: Lines) -> list[list[str]]:
     """The README's table: runs on a GPU and on two cores, and the zoo's models beside the paper's."""
+    programs = {program.task: program for program in trained()}
     heads = ["task", "trained up to", "perfect runs, H200", "median", "perfect runs, two cores", "median"]
-    rows = [[*heads, "zoo: soft, n = 50", "zoo: program", "paper: generalises", "paper: discretises"]]
+    rows = [[*heads, "zoo: soft, n = 50", "zoo: program", "zoo: proven", "paper: generalises", "paper: discretises"]]
     for subject, lines in found.items():
         cells = next(line["cells"] for line in lines if "cells" in line)
         row = [subject, cells["ours: n up to"]]
@@ -193,7 +194,8 @@ def overview(found: Lines) -> list[list[str]]:
             learned = f"{sum(line['learned'] for line in tried)} of {len(tried)}"
             row += [learned, _seconds(median_time(tried))] if tried else ["not run", "-"]
         kept = ("ours: at n = 50", "ours: program of the network", "paper: generalisation", "paper: discretisation")
-        rows.append([*row, *(cells[name] for name in kept)])
+        soft, hard, *papers = (cells[name] for name in kept)
+        rows.append([*row, soft, hard, _proven(programs[subject]), *papers])
     return rows
 
 
@@ -204,6 +206,13 @@ def trained() -> list[Any]:
 
     found = {entry.name: entry.program for entry in zoo_entries() if entry.origin == "trained"}
     return [found[name] for name in task_names() if name in found]
+
+
+def _proven(program: Any) -> str:
+    """Up to which n a program is proven."""
+    from nram.programs.ir import largest_n
+
+    return "every n" if program.proven_for_every_length else f"n <= {largest_n(program, 'symbolic')}"
 
 
 def zoo_sizes(_: Lines) -> list[list[str]]:
@@ -228,13 +237,14 @@ def zoo_models(_: Lines) -> list[list[str]]:
 
 def zoo_proofs(_: Lines) -> list[list[str]]:
     """What is proven about the trained programs."""
-    rows = [["program", "operations", "rows", "proven for all values, by z3", "halts by itself"]]
+    rows = [["program", "operations", "rows", "for every length", "for all values, by z3 alone", "halts by itself"]]
     for program in trained():
         found = [one for one in program.verified if one.method == "symbolic"]
         widest = [one for one in found if one.extra_memory is None] or found
         proofs = [f"n <= {one.complexity[1]}, {_memories(one.extra_memory)}, {_limits(one.limits)}" for one in widest]
         halts = "yes" if program.halts else "no, it idles"
-        rows.append([program.task, str(program.operations), str(program.rows), "; ".join(proofs), halts])
+        every = "proven" if program.proven_for_every_length else "not proven"
+        rows.append([program.task, str(program.operations), str(program.rows), every, "; ".join(proofs), halts])
     return rows
 
 

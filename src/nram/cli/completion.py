@@ -78,10 +78,11 @@ NAMES: dict[str, Callable[[], Iterable[str]]] = {
     "TASK": task_names,
     "MODULE": module_names,
     "PROGRAM": lambda: [name for entry in zoo_entries() for name in (entry.name, entry.title)],
+    "CERTIFICATE": lambda: [entry.title for entry in zoo_entries() if entry.has_certificate],
     "EXAMPLE": lambda: [part for name in example_files() for part in (name, name.split("/")[0])],
 }
 """The names that can stand where an argument is called so."""
-FILES = {"TASK", "MODULE", "PROGRAM", "EXAMPLES", "FILE", "DIR", "RUN"}
+FILES = {"TASK", "MODULE", "PROGRAM", "CERTIFICATE", "EXAMPLES", "FILE", "DIR", "RUN"}
 
 
 def _commands(parser: argparse.ArgumentParser, words: tuple[str, ...], summary: str = "") -> Iterator[Command]:

@@ -8,6 +8,7 @@ from nram.cli.output import ProgressLine, note, print_json, terminal_width
 from nram.cli.program_argument import add_modules, add_program, program_of
 from nram.errors import NramError, UsageError
 from nram.files import check_destination
+from nram.messages import pasted
 from nram.programs.files import save_found
 from nram.programs.verify import verify
 
@@ -51,8 +52,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--certificate",
-        metavar="FILE",
-        help="take the proof for every length from this certificate of 'nram prove' (those of the zoo are known)",
+        type=pasted,
+        metavar="CERTIFICATE",
+        help="take the proof for every length from this file of 'nram prove' (those of the zoo are known)",
     )
     parser.add_argument("--no-proof", action="store_true", help="try no proof for every length")
     parser.add_argument("--seed", type=natural, default=0, metavar="S", help="for random instances (default: 0)")
