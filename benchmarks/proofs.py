@@ -26,10 +26,7 @@ from nram.errors import NramError
 from nram.programs.interpret import interpret
 from nram.programs.ir import Constant, Operation, Output, Program, Register, Row, Value
 from nram.programs.library import limit_for, zoo_entries
-from nram.programs.prove import check_certificate, prove
-from nram.programs.prove.certificate import made_certificate
-from nram.programs.prove.obligations import Problem
-from nram.programs.prove.search import find_invariant
+from nram.programs.prove import find_proof, prove
 from nram.programs.verify import verify
 from nram.runtime import cpu_cores, versions
 from nram.tasks import Task
@@ -85,15 +82,12 @@ def mutants(seed: int, seconds: float) -> Iterator[str]:
 
 def judged(mutant: Program, task: Task) -> dict[str, Any]:
     """Whether a mutant is right up to n = 50, and whether it is proven."""
-    report = verify(mutant, task, budget=1.0, symbolic_up_to=0, largest=50)
+    report = verify(mutant, task, budget=1.0, symbolic_up_to=0, largest=50, every_length=False)
     right = report.right and not report.harmful
     wrong_from = None if report.counterexample is None else report.counterexample.complexity
-    problem = Problem(mutant, task, limit_for(mutant, task))
     began = time.monotonic()
-    attempt = find_invariant(problem, began + BUDGET, lambda words: None)
-    proven = False
-    if not attempt.failures:
-        proven = check_certificate(made_certificate(problem, attempt.invariant), task=task).right
+    checked, _ = find_proof(mutant, task, limit_for(mutant, task), BUDGET, lambda words: None)
+    proven = checked is not None and checked.right
     return {"right": right, "wrong_at": wrong_from, "proven": proven, "seconds": round(time.monotonic() - began, 2)}
 
 
