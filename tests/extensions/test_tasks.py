@@ -401,11 +401,11 @@ def test_two_packages_with_one_name_are_refused(installed):
 
 def test_verification_says_what_it_could_not_look_at(file, capsys):
     program = file(RIGHT, "maximum.nram")
-    path = file(TEXT.replace("    legal_inputs=legal_inputs,\n", ""))
+    path = file(TEXT.replace("    legal_inputs=legal_inputs,\n", "").replace("    claim=claim,\n", ""))
     words = ["verify", str(program), "--task", str(path), "--largest", "50", "--json"]
     assert main(words) == 0
     report = json.loads(capsys.readouterr().out)
-    assert {skipped["method"] for skipped in report["skipped"]} == {"exhaustive", "symbolic"}
+    assert {skipped["method"] for skipped in report["skipped"]} == {"exhaustive", "inductive", "symbolic"}
     assert {finding["method"] for finding in report["findings"]} == {"random"}
     assert not any(finding["proven"] for finding in report["findings"])
 
@@ -414,7 +414,7 @@ def test_a_task_that_describes_its_inputs_has_its_programs_proven(file, capsys):
     words = ["--task", str(file(with_symbolic())), "--max-n", "0", "--symbolic", "2", "--largest", "0", "--json"]
     assert main(["verify", str(file(RIGHT, "maximum.nram")), *words]) == 0
     findings = json.loads(capsys.readouterr().out)["findings"]
-    assert [(finding["method"], finding["proven"]) for finding in findings] == [("symbolic", True)]
+    assert [(finding["method"], finding["proven"]) for finding in findings] == [("inductive", True), ("symbolic", True)]
     assert main(["verify", str(file(WRONG, "first.nram")), *words]) == 1
 
 

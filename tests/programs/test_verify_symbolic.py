@@ -323,6 +323,7 @@ def test_an_answer_that_is_not_confirmed_is_not_reported():
         exhaustive_up_to=0,
         symbolic_up_to=1,
         largest=0,
+        every_length=False,
     )
     assert (report.verdict, report.counterexample) == ("nothing shown", None)
     assert any("did not confirm" in skip.why for skip in report.skipped)
