@@ -302,9 +302,12 @@ def _unknown_names(certificate: Certificate, problem: Problem) -> str | None:
     of_input = [cell.address for cell in invariant.cells] + [array.start for array in invariant.arrays]
     of_input += [term for change in invariant.changes for term in (change.first, change.last)]
     facts = [fact for facts in invariant.facts for fact in facts]
-    parts: list[tuple[list[Term], set[str], set[str]]] = [(of_input, inputs, functions), (facts, now, functions)]
+    parts: list[tuple[list[Term], set[str], set[str]]] = [
+        (of_input, inputs, functions),
+        (facts, now | {INDEX.parts[0]}, functions | tails),
+    ]
     for index, array in enumerate(invariant.arrays):
-        parts.append(([array.value], inputs | {INDEX.parts[0]}, functions | ({f"written{index + 1}"} & tails)))
+        parts.append(([array.value], inputs | {INDEX.parts[0]}, functions | {f"written{index + 1}"}))
     for terms, known, callable_ones in parts:
         for name in variables(terms):
             if name not in known:

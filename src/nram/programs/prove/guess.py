@@ -10,6 +10,7 @@ import numpy as np
 from nram.limits import StepLimit
 from nram.programs.ir import Program, Register
 from nram.programs.prove.bank import Bank, affine, independent
+from nram.programs.prove.earlier import earlier_visits
 from nram.programs.prove.invariant import INDEX, Array, Cell, History, Invariant, Range, register_variables, visits_of
 from nram.programs.prove.runs import Inputs, Moment, Recorded, places_of
 from nram.programs.prove.step import row_condition, row_of
@@ -91,7 +92,8 @@ class Guess:
     def invariant(self) -> Invariant:
         """The whole guess."""
         own = [self._facts(which) for which in range(len(self.places))]
-        facts = tuple(tuple(self._with_inherited(which, own)) for which in range(len(self.places)))
+        always = earlier_visits(self.program, self.places, self.arrays, own)
+        facts = tuple((*self._with_inherited(which, own), *always) for which in range(len(self.places)))
         parts = tuple(self.cells), tuple(self.arrays), tuple(self._changes())
         return Invariant(self.history, self.halts, tuple(self.places), facts, *parts)
 

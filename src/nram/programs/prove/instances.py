@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from itertools import product
 
 from nram.tasks.claim import Assumption
-from nram.terms import Term, calls, substituted, variables
+from nram.terms import TRUE, Term, calls, substituted, variables
 
 ROUNDS = 2  # an instance may mention further cells, for which there are instances too
 
@@ -23,12 +23,18 @@ def ground_instances(assumptions: Iterable[Assumption], terms: Iterable[Term]) -
             if not one.variables or (len(one.variables) > 1 and turn):
                 continue  # pairs: for what was given, or they would be too many
             ground = first if len(one.variables) > 1 else seen
-            for values in product(*(_values(one, name, ground) for name in one.variables)):
-                instance = substituted(one.condition, dict(zip(one.variables, values, strict=True)))
-                if instance.op != "true" and instance not in found:
-                    new[instance] = None
+            new |= dict.fromkeys(instance for instance in instances(one, ground) if instance not in found)
         found |= new
         seen |= calls(new)
+    return list(found)
+
+
+def instances(assumption: Assumption, ground: dict[Term, None]) -> list[Term]:
+    """The assumption for all values at which calls in it become some of the given calls."""
+    found: dict[Term, None] = {}
+    for values in product(*(_values(assumption, name, ground) for name in assumption.variables)):
+        found[substituted(assumption.condition, dict(zip(assumption.variables, values, strict=True)))] = None
+    found.pop(TRUE, None)
     return list(found)
 
 

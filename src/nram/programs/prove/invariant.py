@@ -4,6 +4,9 @@ A *place* is a row of the program together with the rows carried out just before
 says for every place what holds when a run comes there: conditions on the registers, on the counts of visits, and on a
 few memory cells that are followed by name. The rest of the memory has one form for all places: arrays that the program
 has written so far, and the input everywhere else.
+
+A fact with k in it holds for every whole number k: `(not (0 <= k < visits4) or 1 <= written1(k))` says that the first
+visits4 values that went to the first array are positive. `written1` is one function for the whole run.
 """
 
 from __future__ import annotations
@@ -13,9 +16,9 @@ from dataclasses import dataclass
 
 from nram.programs.ir import Program
 from nram.tasks.claim import memory
-from nram.terms import Term, both, call, choose, equal, substituted, total, variable
+from nram.terms import Term, both, call, choose, equal, substituted, total, variable, variables
 
-INDEX = variable("k")  # of an element of an array that the program writes
+INDEX = variable("k")  # of an element of an array that the program writes; in a fact, any whole number
 
 RowId = tuple[int, int]
 """The state of a row, and its number there."""
@@ -141,6 +144,11 @@ class Invariant:
 def visits_of(index: int) -> Term:
     """The variable that counts the visits of a place."""
     return variable(f"visits{index + 1}")
+
+
+def is_about_every_k(fact: Term) -> bool:
+    """Whether the fact holds for every whole number in place of k."""
+    return INDEX.parts[0] in variables([fact])
 
 
 def register_variables(program: Program) -> list[Term]:

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 
 from nram.limits import StepLimit
 from nram.programs.ir import Program
-from nram.programs.prove.instances import ground_instances
-from nram.programs.prove.invariant import Invariant, first_place, register_variables
+from nram.programs.prove.instances import ground_instances, instances
+from nram.programs.prove.invariant import INDEX, Invariant, first_place, is_about_every_k, register_variables
 from nram.programs.prove.step import Step, StepBuilder, row_condition, row_of
 from nram.tasks.base import Task
-from nram.tasks.claim import NOTHING_OUTSIDE, SIZE, VALUES_FIT, N, always, memory
+from nram.tasks.claim import NOTHING_OUTSIDE, SIZE, VALUES_FIT, Assumption, N, always, memory
 from nram.terms import (
     FALSE,
     TRUE,
@@ -51,7 +51,7 @@ class Obligation:
     known: tuple[Term, ...]
     """What holds by the claim's assumptions, by the machine and by the step."""
     facts: tuple[Term, ...]
-    """Of the invariant, at the place where the step begins."""
+    """Of the invariant, at the place where the step begins. Of a fact about every k: those k that matter."""
     goals: tuple[Term, ...]
     target: int | None = None
     """The index of the place whose facts the goals are."""
@@ -153,12 +153,21 @@ class Problem:
     def _obligation(
         self, name: str, known: Iterable[Term], facts: tuple[Term, ...], goals: list[Term], target: int | None = None
     ) -> Obligation:
-        """With the claim's assumptions at all cells that the terms mention."""
+        """With the claim's assumptions at all cells that the terms mention.
+
+        A fact about every k is used for the k that these cells suggest. As a goal it is about a k of which nothing else
+        is known.
+        """
         known = [term for term in known if term != TRUE]
+        plain = [fact for fact in facts if not is_about_every_k(fact)]
+        cells = calls([*known, *plain, *goals])
+        facts = tuple(
+            both(*instances(Assumption((INDEX,), fact), cells)) if fact not in plain else fact for fact in facts
+        )
         tails = {term.parts[0] for term in calls([*known, *facts, *goals]) if term.parts[0].startswith("written")}
         fit = [always(lambda i, name=name: between(0, call(name, i), SIZE - 1)) for name in sorted(tails)]
-        instances = ground_instances([*self.assumptions, *fit], [*known, *facts, *goals])
-        return Obligation(name, (*instances, *known), facts, tuple(goals), target)
+        assumed = ground_instances([*self.assumptions, *fit], [*known, *facts, *goals])
+        return Obligation(name, (*assumed, *known), facts, tuple(goals), target)
 
 
 def _inside(invariant: Invariant, step: Step) -> Term:

@@ -116,7 +116,7 @@ def needed_part(problem: Problem, invariant: Invariant, deadline: float) -> Inva
             waiting.append((index, one, list(one.goals)))
     while waiting:
         index, one, goals = waiting.pop()
-        new = _core(one, goals, deadline) - needed[index]
+        new = {invariant.facts[index][i] for i in _core(one, goals, deadline)} - needed[index]
         needed[index] |= new
         if not new:
             continue
@@ -130,8 +130,8 @@ def needed_part(problem: Problem, invariant: Invariant, deadline: float) -> Inva
     return replace(invariant, facts=facts)
 
 
-def _core(obligation: Obligation, goals: list[Term], deadline: float) -> set[Term]:
-    """Facts from which the goals follow; all of them if the solver does not say which."""
+def _core(obligation: Obligation, goals: list[Term], deadline: float) -> set[int]:
+    """Numbers of facts from which the goals follow; all of them if the solver does not say which."""
     solver = Solver(deadline)
     solver.add(*obligation.known)
     solver.add(negated(both(*goals)))

@@ -39,16 +39,15 @@ class Solver:
         self.solver.set("timeout", max(1, int(1000 * min(SECONDS, left))))
         return str(self.solver.check(*(self.term(one) for one in conditions)))
 
-    def core(self, conditions: Sequence[Term]) -> set[Term]:
-        """Some of the conditions that cannot hold together with what was added; all if the solver does not know."""
-        names = {f"condition{number}": condition for number, condition in enumerate(conditions)}
+    def core(self, conditions: Sequence[Term]) -> set[int]:
+        """The numbers of some conditions that cannot hold together with what was added; all if the solver does not know."""
         self.solver.set("unsat_core", True)
         self.solver.set("core.minimize", True)
-        for name, condition in names.items():
-            self.solver.assert_and_track(self.term(condition), name)
+        for number, condition in enumerate(conditions):
+            self.solver.assert_and_track(self.term(condition), f"condition{number}")
         if self.check() != "unsat":
-            return set(conditions)
-        return {names[str(name)] for name in self.solver.unsat_core()}
+            return set(range(len(conditions)))
+        return {int(str(name).removeprefix("condition")) for name in self.solver.unsat_core()}
 
     def false_in_model(self, conditions: Iterable[Term]) -> list[int]:
         """Which of the conditions are false in the model that was found last."""
