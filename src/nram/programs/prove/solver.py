@@ -12,37 +12,32 @@ from nram.terms import Term
 SECONDS = 5.0  # for one question
 
 
+Translated = dict[Term, Any]
+"""Terms for z3. Solvers share them: most questions of a search are about the same terms."""
+
+
 class Solver:
     """A solver of z3 that takes terms."""
 
-    def __init__(self, deadline: float) -> None:
+    def __init__(self, deadline: float, known: Translated) -> None:
         self.deadline = deadline
         self.solver = z3.SolverFor("QF_UFLIA")
-        self.known: dict[Term, Any] = {}
-        self.questions = 0
+        self.known = known
 
     def add(self, *conditions: Term) -> None:
         self.solver.add(*(self.term(one) for one in conditions))
-
-    def push(self) -> None:
-        self.solver.push()
-
-    def pop(self) -> None:
-        self.solver.pop()
 
     def check(self, *conditions: Term) -> str:
         """Whether the conditions can hold together with what was added: sat, unsat or unknown."""
         left = self.deadline - time.monotonic()
         if left <= 0:
             return "unknown"
-        self.questions += 1
         self.solver.set("timeout", max(1, int(1000 * min(SECONDS, left))))
         return str(self.solver.check(*(self.term(one) for one in conditions)))
 
     def core(self, conditions: Sequence[Term]) -> set[int]:
         """The numbers of some conditions that cannot hold together with what was added; all if the solver does not know."""
         self.solver.set("unsat_core", True)
-        self.solver.set("core.minimize", True)
         for number, condition in enumerate(conditions):
             self.solver.assert_and_track(self.term(condition), f"condition{number}")
         if self.check() != "unsat":

@@ -1,0 +1,119 @@
+"""Find the part of a guessed invariant that proves itself (the Houdini algorithm), and of that the part that is needed.
+
+Obligations are made once, with all facts that were guessed. Then facts are only left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from nram.programs.prove.invariant import Invariant
+from nram.programs.prove.obligations import Obligation, Problem
+from nram.programs.prove.solver import Solver, Translated
+from nram.terms import FALSE, TRUE, Term, both, negated
+
+
+class Houdini:
+    """The facts of a guess that are left. A fact is known by the index of its place and its number there."""
+
+    def __init__(self, problem: Problem, guess: Invariant, deadline: float):
+        self.problem, self.guess, self.deadline = problem, guess, deadline
+        self.translated: Translated = {}
+        self.start = problem.start(guess)
+        self.obligations = [list(problem.at_place(guess, index)) for index in range(len(guess.places))]
+        self.left = [list(range(len(facts))) for facts in guess.facts]
+
+    def invariant(self) -> Invariant:
+        """With the facts that are left."""
+        return self._with(self.left)
+
+    def _with(self, kept: list[list[int]]) -> Invariant:
+        facts = (tuple(own[i] for i in numbers) for own, numbers in zip(self.guess.facts, kept, strict=True))
+        return replace(self.guess, facts=tuple(facts))
+
+    def _solver(self, source: int | None, obligation: Obligation) -> Solver:
+        """With what is known, and the facts that are left."""
+        solver = Solver(self.deadline, self.translated)
+        solver.add(*obligation.known)
+        if source is not None:
+            solver.add(*(obligation.facts[i] for i in self.left[source]))
+        return solver
+
+    def _answer(self, source: int, obligation: Obligation) -> str:
+        return self._solver(source, obligation).check(negated(both(*obligation.goals)))
+
+    # ---- whether the claim follows
+
+    def refuted(self) -> tuple[str, ...]:
+        """What does not follow from all facts that are left: no part of them would do."""
+        return tuple(one.name for index, one in self._claimed() if self._answer(index, one) == "sat")
+
+    def failures(self) -> tuple[str, ...]:
+        """What the facts that are left do not prove."""
+        return tuple(one.name for index, one in self._claimed() if self._answer(index, one) != "unsat")
+
+    def _claimed(self) -> list[tuple[int, Obligation]]:
+        """The obligations that are not about facts."""
+        return [(index, one) for index, own in enumerate(self.obligations) for one in own if one.target is None]
+
+    # ---- facts that do not follow
+
+    def drop(self) -> None:
+        """Drop the facts that do not follow, until the rest proves itself."""
+        if self.start.target is not None:
+            self._drop_unproven(None, self.start)
+        waiting = dict.fromkeys(range(len(self.left)))
+        while waiting:
+            index = next(iter(waiting))
+            del waiting[index]
+            for one in self.obligations[index]:
+                if one.target is not None and self._drop_unproven(index, one):
+                    waiting[one.target] = None
+
+    def _drop_unproven(self, source: int | None, obligation: Obligation) -> bool:
+        """Whether facts were dropped."""
+        assert obligation.target is not None
+        before = self.left[obligation.target]
+        solver = self._solver(source, obligation)
+        goals = obligation.goals
+        numbers = [i for i in before if goals[i] != FALSE]
+        while numbers:
+            answer = solver.check(negated(both(*(goals[i] for i in numbers))))
+            if answer == "unsat":
+                break
+            wrong = set(solver.false_in_model(goals[i] for i in numbers)) if answer == "sat" else set()
+            if not wrong:  # the solver does not know: ask for each
+                numbers = [i for i in numbers if goals[i] == TRUE or solver.check(negated(goals[i])) == "unsat"]
+                break
+            numbers = [i for at, i in enumerate(numbers) if at not in wrong]
+        self.left[obligation.target] = numbers
+        return len(numbers) < len(before)
+
+    # ---- facts that are not needed
+
+    def needed_part(self) -> Invariant:
+        """The facts without which the claim, or another needed fact, would not be proven."""
+        needed: list[set[int]] = [set() for _ in self.left]
+        wanted: dict[tuple[int, int], list[Term]] = {}
+        """Goals that have to follow, by place and number of the obligation."""
+        for index, own in enumerate(self.obligations):
+            for at, one in enumerate(own):
+                if one.target is None:
+                    wanted[index, at] = list(one.goals)
+        while wanted:
+            (index, at), goals = wanted.popitem()
+            new = self._core(index, self.obligations[index][at], goals, needed[index])
+            needed[index] |= new
+            for source, own in enumerate(self.obligations):
+                for number, one in enumerate(own):
+                    if new and one.target == index:
+                        wanted.setdefault((source, number), []).extend(one.goals[i] for i in sorted(new))
+        return self._with([sorted(numbers) for numbers in needed])
+
+    def _core(self, source: int, obligation: Obligation, goals: list[Term], needed: set[int]) -> set[int]:
+        """Further facts that are needed for the goals; all that are left if the solver does not say which."""
+        goal = negated(both(*goals))
+        solver = Solver(self.deadline, self.translated)
+        solver.add(*obligation.known, *(obligation.facts[i] for i in sorted(needed)), goal)
+        others = [i for i in self.left[source] if i not in needed]
+        return {others[i] for i in solver.core([obligation.facts[i] for i in others])}
