@@ -10,21 +10,19 @@ import numpy as np
 from nram.limits import StepLimit
 from nram.programs.ir import Program, Register
 from nram.programs.prove.bank import Bank, affine, independent
+from nram.programs.prove.compared import Compared, phase_of, read_registers
 from nram.programs.prove.earlier import earlier_visits
 from nram.programs.prove.invariant import INDEX, Array, Cell, History, Invariant, Range, register_variables, visits_of
 from nram.programs.prove.runs import Inputs, Moment, Recorded, places_of
 from nram.programs.prove.step import row_condition, row_of
 from nram.tasks.base import Task
-from nram.tasks.claim import SIZE, N, memory
+from nram.tasks.claim import SIZE, N
 from nram.terms import (
-    INVALID,
-    TRUE,
-    Functions,
     Term,
+    children,
     choose,
     equal,
     evaluated,
-    implies,
     number,
     substituted,
     total,
@@ -84,6 +82,7 @@ class Guess:
                 if before is not None:
                     self.before[which][before] = None
                 before = which
+        self.read = read_registers(program)
         self.unexplained: list[tuple[int, int]] = []
         self.cells: list[Cell] = []
         self.arrays: list[Array] = []
@@ -92,7 +91,7 @@ class Guess:
     def invariant(self) -> Invariant:
         """The whole guess."""
         own = [self._facts(which) for which in range(len(self.places))]
-        always = earlier_visits(self.program, self.places, self.arrays, own)
+        always = [] if self.compare else earlier_visits(self.program, self.places, self.arrays, own)
         facts = tuple((*self._with_inherited(which, own), *always) for which in range(len(self.places)))
         parts = tuple(self.cells), tuple(self.arrays), tuple(self._changes())
         return Invariant(self.history, self.halts, tuple(self.places), facts, *parts)
@@ -291,19 +290,46 @@ class Guess:
                     facts.append(equal(name, found))
                 else:
                     open_ones.append(name)
-        facts += self._bounds({name: columns[name] for name in [*basis, *dependent]}, {*open_ones, *counters, *numbers})
+        lengths = self._lengths(counters)
+        facts += self._equations(lengths, numbers)
+        bounded = [name for name in [*basis, *dependent] if name in basis or name not in numbers]
+        bounded = [name for name in bounded if name in open_ones or name not in data]
+        facts += self._bounds({name: columns[name] for name in bounded} | lengths)
         if self.compare:
-            pointers = [term for name, term in dependent.items() if name in data]
-            facts += _comparisons(pointers, columns, functions, [name for name in basis if name in data])
+            pointers = {name: term for name, term in dependent.items() if name in data}
+            pointers = {name: term for name, term in pointers.items() if name in self.read or name.parts[0][0] == "c"}
+            compared = Compared(phase_of(self.arrays, list(counters)), columns, functions)
+            facts += compared.bounds(pointers, [name for name in numbers if name.parts[0] in self.claimed])
+            facts += compared.cells(pointers, open_ones)
         if self.halts:
             facts.append(total(*((name, 1) for name in counters)) < self.limit.per_item * N + self.limit.constant)
         return list(dict.fromkeys(fact for fact in facts if fact.op != "true"))
 
-    def _bounds(self, columns: dict[Term, np.ndarray], names: set[Term]) -> list[Term]:
+    def _lengths(self, counters: dict[Term, np.ndarray]) -> dict[Term, np.ndarray]:
+        """How many elements of each array were written, if several places write them."""
+        several = (array for array in self.arrays if len(array.writers) > 1)
+        return {
+            array.written(list(counters)): sum((counters[visits_of(place)] for place, _ in array.writers), np.int64(0))
+            for array in several
+        }
+
+    def _equations(self, lengths: dict[Term, np.ndarray], numbers: dict[Term, np.ndarray]) -> list[Term]:
+        """Where few runs come, equations of single counts are chance, but not those of lengths and the input."""
+        claimed = [name for name in numbers if name.parts[0] in self.claimed]
+        facts = []
+        for length, column in lengths.items():
+            for names in ([N], [SIZE], [N, SIZE], [N, SIZE, *claimed]):  # the simplest
+                found = affine(column, [numbers[name] for name in names])
+                if found is not None:
+                    facts.append(equal(length, total((number(found[0]), 1), *zip(names, found[1], strict=True))))
+                    break
+        return facts
+
+    def _bounds(self, columns: dict[Term, np.ndarray]) -> list[Term]:
         """How far apart two numbers are at least."""
         facts = []
         # What is constant here has an equation already.
-        chosen = {name: column for name, column in columns.items() if name in names and np.ptp(column) and name != SIZE}
+        chosen = {name: column for name, column in columns.items() if np.ptp(column) and name != SIZE}
         if self.limit.per_item > 1:
             chosen[2 * N] = 2 * columns[N]
         for name in list(chosen):
@@ -311,11 +337,12 @@ class Guess:
                 chosen[N - name] = columns[N] - columns[name]
         for name, column in chosen.items():
             least, most = int(column.min()), int(column.max())
-            facts.append(name >= least)
+            if least or name.op != "var" or not name.parts[0].startswith("visits"):
+                facts.append(name >= least)
             if most <= 2:
                 facts.append(name <= most)
             for other, against in chosen.items():
-                if other != name:
+                if other != name and other not in children(name):
                     least = int((column - against).min())
                     if abs(least) <= 3 and (column - against).max() > least:
                         facts.append(other + least <= name)
@@ -335,35 +362,6 @@ def _wrapped(values: np.ndarray, columns: list[tuple[Term, np.ndarray]], sizes: 
     if not np.array_equal(np.where(whole == sizes, 0, whole), values):
         return None
     return choose(equal(term, SIZE), 0, term)
-
-
-def _comparisons(
-    pointers: list[Term], columns: dict[Term, np.ndarray], functions: Functions, others: list[Term]
-) -> list[Term]:
-    """Which of the cells around pointers, and of other values, are never larger than others.
-
-    The cell before a pointer counts only once the pointer has moved.
-    """
-    known = dict(columns)
-    start = {name: number(0) for name in columns if name.op == "var" and name.parts[0].startswith("visits")}
-    count = len(next(iter(columns.values())))
-    values = [(name, TRUE, np.ones(count, bool), columns[name]) for name in others]
-    for pointer in dict.fromkeys(pointers):
-        first = substituted(pointer, start)
-        # A pointer that is set in the first visit has not moved then.
-        for offset, guard in ((0, TRUE), (1, TRUE), (-1, pointer > first), (-1, pointer > first + 1)):
-            holds = np.broadcast_to(evaluated(guard, {}, functions, known), count)
-            cell = memory(pointer + offset)
-            found = np.broadcast_to(evaluated(cell, {}, functions, known), count)
-            if holds.any() and (found[holds] > INVALID // 2).all():
-                values.append((cell, guard, holds, found))
-    facts = []
-    for a, guard_a, holds_a, values_a in values:
-        for b, guard_b, holds_b, values_b in values:
-            both_hold = holds_a & holds_b
-            if a != b and both_hold.any() and (values_a <= values_b)[both_hold].all():
-                facts.append(implies(guard_a & guard_b, a <= b))
-    return facts
 
 
 def _addresses(points: Points, writer: tuple[int, int]) -> np.ndarray:
