@@ -292,8 +292,8 @@ class Guess:
                     open_ones.append(name)
         lengths = self._lengths(counters)
         facts += self._equations(lengths, numbers)
-        bounded = [name for name in [*basis, *dependent] if name in basis or name not in numbers]
-        bounded = [name for name in bounded if name in open_ones or name not in data]
+        bounded = [name for name in basis if name not in data or name in open_ones]
+        bounded += [name for name in dependent if name in counters or name == N]
         facts += self._bounds({name: columns[name] for name in bounded} | lengths)
         if self.compare:
             pointers = {name: term for name, term in dependent.items() if name in data}

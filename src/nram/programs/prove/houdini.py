@@ -10,6 +10,7 @@ from dataclasses import replace
 from nram.programs.prove.invariant import Invariant
 from nram.programs.prove.obligations import Obligation, Problem
 from nram.programs.prove.solver import Solver, Translated
+from nram.programs.prove.step import row_of
 from nram.terms import FALSE, TRUE, Term, both, negated
 
 
@@ -62,13 +63,19 @@ class Houdini:
         """Drop the facts that do not follow, until the rest proves itself."""
         if self.start.target is not None:
             self._drop_unproven(None, self.start)
+        # Nothing follows a place that halts, so its facts can wait until those of the others are settled.
+        final = {i for i, place in enumerate(self.guess.places) if row_of(self.problem.program, place.row).halt}
         waiting = dict.fromkeys(range(len(self.left)))
         while waiting:
             index = next(iter(waiting))
             del waiting[index]
             for one in self.obligations[index]:
-                if one.target is not None and self._drop_unproven(index, one):
+                if one.target is not None and one.target not in final and self._drop_unproven(index, one):
                     waiting[one.target] = None
+        for index, own in enumerate(self.obligations):
+            for one in own:
+                if one.target in final:
+                    self._drop_unproven(index, one)
 
     def _drop_unproven(self, source: int | None, obligation: Obligation) -> bool:
         """Whether facts were dropped."""

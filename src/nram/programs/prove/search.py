@@ -54,9 +54,11 @@ def _rank(attempt: Attempt) -> tuple[bool, int]:
 
 def plans(recorded: Recorded) -> list[tuple[History, bool]]:
     """What to try, one after the other: how places are told apart, and whether cells are compared."""
-    plain = [History(), History(0, seen=True), History(2)]
-    toggles = [History(toggle=row) for row in recorded.depending_rows()]
-    return [*((one, False) for one in plain), *((one, True) for one in (*toggles, History(), History(1, seen=True)))]
+    plain = [History(), History(0, seen=True)]
+    rows = recorded.depending_rows()
+    toggles = [History(last, toggle=row) for last in (0, 1) for row in rows]
+    compared = [*toggles, History(), History(1, seen=True)]
+    return [*((one, False) for one in plain), *((one, True) for one in compared), (History(2), False)]
 
 
 def tried_guess(problem: Problem, guess: Invariant, deadline: float) -> Attempt:
