@@ -26,6 +26,7 @@ from nram.programs.prove.invariant import (
     Place,
     Range,
     RowId,
+    first_place,
     register_variables,
 )
 from nram.programs.prove.obligations import Problem
@@ -185,9 +186,8 @@ def invariant_in_words(invariant: Invariant) -> list[str]:
     lines.append("  any other cell x holds memory(x), as at the start")
     several = any(place.row[0] for place in invariant.places)
     for index, (place, facts) in enumerate(zip(invariant.places, invariant.facts, strict=True)):
-        lines.append(
-            f"Place {index + 1}: before {_row_in_words(place.row, several)}{_history_in_words(place, several)}"
-        )
+        words = _row_in_words(place.row, several) + _history_in_words(place, several, invariant.history)
+        lines.append(f"Place {index + 1}: before {words}")
         lines += [f"  {shown(fact)}" for fact in facts]
     return lines
 
@@ -196,7 +196,7 @@ def _row_in_words(row: RowId, several: bool) -> str:
     return f"row {row[1] + 1}" + (f" of state {row[0]}" if several else "")
 
 
-def _history_in_words(place: Place, several: bool) -> str:
+def _history_in_words(place: Place, several: bool, history: History) -> str:
     words = []
     if place.last:
         words.append("after " + ", then ".join(_row_in_words(row, several) for row in place.last))
@@ -204,9 +204,11 @@ def _history_in_words(place: Place, several: bool) -> str:
         words.append(
             "when " + ", ".join(_row_in_words(row, several) for row in sorted(place.seen)) + " were carried out"
         )
-    if place.odd:
-        words.append("the toggle being odd")
-    return "".join(f", {one}" for one in words) or ", at the start"
+    if place == first_place(place.row) and (history.last or history.seen):
+        words.append("at the start")
+    if history.toggle is not None:
+        words.append(f"{_row_in_words(history.toggle, several)} an {'odd' if place.odd else 'even'} number of times")
+    return "".join(f", {one}" for one in words)
 
 
 def read_certificate(path: str | Path) -> Certificate:

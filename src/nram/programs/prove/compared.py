@@ -1,7 +1,7 @@
 """Guess which cells around pointers are never larger than others, and how far the pointers go.
 
-Some programs go on after their work is done, and then most of that is no longer true. So the facts are about the *phase*
-in which the next value that goes to an array is one that the invariant knows.
+Some programs go on after their work is done, and then most of that is no longer true. So the facts are about the
+*phase* in which the next value that goes to an array is one that the invariant knows.
 """
 
 from __future__ import annotations

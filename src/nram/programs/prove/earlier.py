@@ -1,7 +1,7 @@
 """Guess facts about all earlier visits of a loop: what stayed positive in each of them.
 
-Where a program goes on after its work is done, the rows that may follow depend on every value that it met or wrote. Such
-facts are about every k, the number of an earlier visit.
+Where a program goes on after its work is done, the rows that may follow depend on every value that it met or wrote.
+Such facts are about every k, the number of an earlier visit.
 """
 
 from __future__ import annotations

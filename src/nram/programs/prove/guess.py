@@ -296,8 +296,8 @@ class Guess:
         bounded += [name for name in dependent if name in counters or name == N]
         facts += self._bounds({name: columns[name] for name in bounded} | lengths)
         if self.compare:
-            pointers = {name: term for name, term in dependent.items() if name in data}
-            pointers = {name: term for name, term in pointers.items() if name in self.read or name.parts[0][0] == "c"}
+            followed = {*self.read, *(cell.value for cell in self.cells)}
+            pointers = {name: term for name, term in dependent.items() if name in followed}
             compared = Compared(phase_of(self.arrays, list(counters)), columns, functions)
             facts += compared.bounds(pointers, [name for name in numbers if name.parts[0] in self.claimed])
             facts += compared.cells(pointers, open_ones)
@@ -309,7 +309,7 @@ class Guess:
         """How many elements of each array were written, if several places write them."""
         several = (array for array in self.arrays if len(array.writers) > 1)
         return {
-            array.written(list(counters)): sum((counters[visits_of(place)] for place, _ in array.writers), np.int64(0))
+            array.written(list(counters)): np.sum([counters[visits_of(place)] for place, _ in array.writers], axis=0)
             for array in several
         }
 

@@ -21,7 +21,8 @@ class Houdini:
         self.problem, self.guess, self.deadline = problem, guess, deadline
         self.translated: Translated = {}
         self.start = problem.start(guess)
-        self.obligations = [list(problem.at_place(guess, index)) for index in range(len(guess.places))]
+        self.obligations: list[list[Obligation]] = []
+        """Of each place, once they have been made."""
         self.left = [list(range(len(facts))) for facts in guess.facts]
 
     def invariant(self) -> Invariant:
@@ -46,8 +47,14 @@ class Houdini:
     # ---- whether the claim follows
 
     def refuted(self) -> tuple[str, ...]:
-        """What does not follow from all facts that are left: no part of them would do."""
-        return tuple(one.name for index, one in self._claimed() if self._answer(index, one) == "sat")
+        """What does not follow from all facts that were guessed, at the first such place: no part of them would do."""
+        for index in range(len(self.guess.places)):
+            own = list(self.problem.at_place(self.guess, index))
+            self.obligations.append(own)
+            wrong = tuple(one.name for one in own if one.target is None and self._answer(index, one) == "sat")
+            if wrong:
+                return wrong
+        return ()
 
     def failures(self) -> tuple[str, ...]:
         """What the facts that are left do not prove."""
@@ -60,7 +67,7 @@ class Houdini:
     # ---- facts that do not follow
 
     def drop(self) -> None:
-        """Drop the facts that do not follow, until the rest proves itself."""
+        """Drop the facts that do not follow, until the rest proves itself. `refuted` comes first."""
         if self.start.target is not None:
             self._drop_unproven(None, self.start)
         # Nothing follows a place that halts, so its facts can wait until those of the others are settled.

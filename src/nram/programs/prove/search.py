@@ -37,6 +37,8 @@ def find_invariant(problem: Problem, deadline: float, progress: Callable[[str], 
         if best is not None and time.monotonic() > deadline:
             break
         guess = Guess(problem.program, problem.task, problem.limit, recorded, history, compare)
+        if guess.unexplained and best is not None:
+            continue  # no form of the memory
         attempt = tried_guess(problem, guess.invariant(), deadline)
         if not attempt.failures:
             return attempt

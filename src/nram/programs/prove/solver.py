@@ -36,7 +36,7 @@ class Solver:
         return str(self.solver.check(*(self.term(one) for one in conditions)))
 
     def core(self, conditions: Sequence[Term]) -> set[int]:
-        """The numbers of some conditions that cannot hold together with what was added; all if the solver does not know."""
+        """The numbers of conditions that cannot hold together with what was added; all if the solver does not know."""
         self.solver.set("unsat_core", True)
         for number, condition in enumerate(conditions):
             self.solver.assert_and_track(self.term(condition), f"condition{number}")
