@@ -276,10 +276,14 @@ def mutants(found: Lines) -> list[list[str]]:
     kinds = {
         "wrong at some n <= 3": [line for line in wrong if line["wrong_at"] is not None and line["wrong_at"] <= 3],
         "right for n <= 3, wrong later": [line for line in wrong if line["wrong_at"] is None or line["wrong_at"] > 3],
-        "right up to n = 50": [line for line in lines if line["right"]],
+        "right up to n = 50": [line for line in lines if line["right"] and "after" not in line["change"]],
+        "right up to n = 50, late": [line for line in lines if line["right"] and "after" in line["change"]],
     }
-    rows = [["mutants", "how many", "proven"]]
-    return rows + [[name, str(len(of)), str(sum(line["proven"] for line in of))] for name, of in kinds.items()]
+    rows = [["mutants", "how many", "proven", "proven by the original's invariant"]]
+    for name, of in kinds.items():
+        counts = (len(of), *(sum(line[part] for line in of) for part in ("proven", "proven_as_original")))
+        rows.append([name, *map(str, counts)])
+    return rows
 
 
 KINDS: dict[str, Callable[[Lines], list[list[str]]]] = {
