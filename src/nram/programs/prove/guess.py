@@ -101,7 +101,9 @@ class Guess:
     def _explain_writes(self) -> None:
         open_ones: list[tuple[int, int]] = []
         for writer, points in self.at_write.items():
-            address = self._input_bank(points).find(_addresses(points, writer))
+            addresses = _addresses(points, writer)
+            one = _most_in_a_run(points, addresses) == 1
+            address = self._input_bank(points).find(addresses) if one else None
             if address is None:
                 open_ones.append(writer)
             elif Cell(address) not in self.cells:
@@ -145,10 +147,12 @@ class Guess:
         k = np.array(counts)
         if k.max() == 0 or len({place for place, _ in writers}) < len(writers):
             return None
-        bank = self._input_bank(points)
         instances = np.array(points.instances)
         numbers, _ = self.inputs.at(instances)
         for slope in (1, -1):
+            if _most_in_a_run(points, np.array(addresses) - slope * k) > 2:
+                continue
+            bank = self._input_bank(points)
             starts = bank.cover(np.array(addresses) - slope * k, 2)
             if starts is None:
                 continue
@@ -170,6 +174,8 @@ class Guess:
         few = Points()
         for i in which:
             few.add(points.moments[i], points.visits[i])
+        if _most_in_a_run(few, addresses[which]) > MOST_ADDRESSES:
+            return False
         cover = self._input_bank(few).cover(addresses[which], MOST_ADDRESSES)
         self.cells += [Cell(address) for address in cover or () if Cell(address) not in self.cells]
         return cover is not None
@@ -366,3 +372,9 @@ def _wrapped(values: np.ndarray, columns: list[tuple[Term, np.ndarray]], sizes: 
 
 def _addresses(points: Points, writer: tuple[int, int]) -> np.ndarray:
     return np.array([moment.writes[writer[1]][0] for moment in points.moments])
+
+
+def _most_in_a_run(points: Points, values: np.ndarray) -> int:
+    """How many different values one run has at most. A term of the input alone has one."""
+    pairs = np.unique(np.stack([np.array(points.instances), values]), axis=1)
+    return int(np.unique(pairs[0], return_counts=True)[1].max())

@@ -21,7 +21,7 @@ class Solver:
 
     def __init__(self, deadline: float, known: Translated) -> None:
         self.deadline = deadline
-        self.solver = z3.SolverFor("QF_UFLIA")
+        self.solver = z3.SimpleSolver()  # for many small questions: its parts for large ones take longer
         self.known = known
 
     def add(self, *conditions: Term) -> None:
