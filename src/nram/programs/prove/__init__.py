@@ -7,7 +7,7 @@ obligations   what must be proven, in SMT-LIB 2: the part to trust
 certificate   the file with all of it, and what can be wrong with one
 shipped       the certificates of the zoo
 solvers       z3 and cvc5, which check obligations
-runs, bank, guess, search   find an invariant; nothing there has to be trusted
+runs, bank, guess, earlier, compared, houdini, search   find an invariant; nothing there has to be trusted
 """
 
 from __future__ import annotations

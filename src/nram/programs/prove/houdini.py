@@ -5,13 +5,17 @@ Obligations are made once, with all facts that were guessed. Then facts are only
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from nram.programs.prove.invariant import Invariant
 from nram.programs.prove.obligations import Obligation, Problem
 from nram.programs.prove.solver import Solver, Translated
 from nram.programs.prove.step import row_of
-from nram.terms import FALSE, TRUE, Term, both, negated
+from nram.terms import FALSE, TRUE, Term, both, calls, negated
+
+Numbers = list[set[int]]
+"""Of facts, for each place."""
 
 
 class Houdini:
@@ -29,8 +33,8 @@ class Houdini:
         """With the facts that are left."""
         return self._with(self.left)
 
-    def _with(self, kept: list[list[int]]) -> Invariant:
-        facts = (tuple(own[i] for i in numbers) for own, numbers in zip(self.guess.facts, kept, strict=True))
+    def _with(self, kept: Sequence[Iterable[int]]) -> Invariant:
+        facts = (tuple(own[i] for i in sorted(numbers)) for own, numbers in zip(self.guess.facts, kept, strict=True))
         return replace(self.guess, facts=tuple(facts))
 
     def _solver(self, source: int | None, obligation: Obligation) -> Solver:
@@ -107,7 +111,7 @@ class Houdini:
 
     def needed_part(self) -> Invariant:
         """The facts without which the claim, or another needed fact, would not be proven."""
-        needed: list[set[int]] = [set() for _ in self.left]
+        needed: Numbers = [set() for _ in self.left]
         wanted: dict[tuple[int, int], list[Term]] = {}
         """Goals that have to follow, by place and number of the obligation."""
         for index, own in enumerate(self.obligations):
@@ -115,14 +119,52 @@ class Houdini:
                 if one.target is None:
                     wanted[index, at] = list(one.goals)
         while wanted:
-            (index, at), goals = wanted.popitem()
-            new = self._core(index, self.obligations[index][at], goals, needed[index])
-            needed[index] |= new
-            for source, own in enumerate(self.obligations):
-                for number, one in enumerate(own):
-                    if new and one.target == index:
-                        wanted.setdefault((source, number), []).extend(one.goals[i] for i in sorted(new))
-        return self._with([sorted(numbers) for numbers in needed])
+            while wanted:
+                (index, at), goals = wanted.popitem()
+                new = self._core(index, self.obligations[index][at], goals, needed[index])
+                self._need(index, new, needed, wanted)
+            for index, new in self._missing(needed):
+                self._need(index, new, needed, wanted)
+        return self._with(needed)
+
+    def _need(self, place: int, new: set[int], needed: Numbers, wanted: dict[tuple[int, int], list[Term]]) -> None:
+        """Further facts of a place are needed: they have to follow wherever runs come from."""
+        needed[place] |= new
+        for source, own in enumerate(self.obligations):
+            for at, one in enumerate(own):
+                if new and one.target == place:
+                    wanted.setdefault((source, at), []).extend(one.goals[i] for i in sorted(new))
+
+    def _missing(self, needed: Numbers) -> list[tuple[int, set[int]]]:
+        """Facts that are needed for the cells that they mention: assumptions are put in at these.
+
+        The obligations of the needed facts alone mention fewer cells than those of all facts.
+        """
+        found = []
+        for index in range(len(self.left)):
+            for one in self.problem.at_place(self._with(needed), index):
+                if not self._proven(one):
+                    found += self._restored(index, one, needed)
+        return found
+
+    def _restored(self, index: int, obligation: Obligation, needed: Numbers) -> list[tuple[int, set[int]]]:
+        """One fact with which the obligation is proven again, of those that mention cells, or else all of them."""
+        places = {index, index if obligation.target is None else obligation.target}
+        more = [(i, {at}) for i in sorted(places) for at in self.left[i] if at not in needed[i] and self._calls(i, at)]
+        for place, new in more:
+            tried = [numbers | new if i == place else numbers for i, numbers in enumerate(needed)]
+            again = self.problem.at_place(self._with(tried), index)
+            if all(self._proven(one) for one in again if one.name == obligation.name):
+                return [(place, new)]
+        return more
+
+    def _calls(self, place: int, number: int) -> bool:
+        return bool(calls([self.guess.facts[place][number]]))
+
+    def _proven(self, obligation: Obligation) -> bool:
+        solver = Solver(self.deadline, self.translated)
+        solver.add(*obligation.known, *obligation.facts)
+        return solver.check(negated(both(*obligation.goals))) == "unsat"
 
     def _core(self, source: int, obligation: Obligation, goals: list[Term], needed: set[int]) -> set[int]:
         """Further facts that are needed for the goals; all that are left if the solver does not say which."""
