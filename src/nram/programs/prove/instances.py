@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from itertools import product
 
 from nram.tasks.claim import Assumption
@@ -33,9 +34,14 @@ def instances(assumption: Assumption, ground: dict[Term, None]) -> list[Term]:
     """The assumption for all values at which calls in it become some of the given calls."""
     found: dict[Term, None] = {}
     for values in product(*(_values(assumption, name, ground) for name in assumption.variables)):
-        found[substituted(assumption.condition, dict(zip(assumption.variables, values, strict=True)))] = None
+        found[_instance(assumption, values)] = None
     found.pop(TRUE, None)
     return list(found)
+
+
+@lru_cache(1 << 15)  # the obligations of a place have most of them in common
+def _instance(assumption: Assumption, values: tuple[Term, ...]) -> Term:
+    return substituted(assumption.condition, dict(zip(assumption.variables, values, strict=True)))
 
 
 def _values(assumption: Assumption, name: Term, ground: dict[Term, None]) -> list[Term]:
@@ -48,6 +54,7 @@ def _values(assumption: Assumption, name: Term, ground: dict[Term, None]) -> lis
     return list(values)
 
 
+@lru_cache(1 << 10)
 def _patterns(assumption: Assumption, name: Term) -> list[tuple[str, int, Term]]:
     """Function, factor of the variable in its argument (1 or -1), and the rest of the argument."""
     found = []
