@@ -1,4 +1,4 @@
-"""Claims say what the tasks ask for: on every small input the assumptions hold, and the answer is the oracle's."""
+"""Claims say what the tasks ask for: on small inputs the assumptions hold, and the answer is the oracle's."""
 
 from __future__ import annotations
 

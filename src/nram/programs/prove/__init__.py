@@ -25,7 +25,7 @@ from nram.programs.library import as_program, limit_for, task_of
 from nram.programs.prove.certificate import Certificate, altered, made_certificate
 from nram.programs.prove.obligations import Problem
 from nram.programs.prove.search import find_invariant
-from nram.programs.prove.shipped import load_certificate, shipped_certificate
+from nram.programs.prove.shipped import load_certificate, same_table, shipped_certificate
 from nram.programs.prove.solvers import answer, solvers
 from nram.programs.verify import Counterexample, verify, why_no_proof
 from nram.tasks import Task
@@ -38,6 +38,7 @@ __all__ = [
     "find_proof",
     "load_certificate",
     "prove",
+    "same_table",
     "shipped_certificate",
 ]
 
@@ -137,7 +138,7 @@ def prove(
     told("testing")
     tested = verify(program, task, budget=SECONDS_OF_TESTS, symbolic_up_to=0, largest=TESTED_UP_TO, every_length=False)
     limit = limit_for(program, task)
-    if not tested.right or tested.harmful:
+    if tested.counterexample is not None or tested.harmful:
         return Proof(program, task, limit, None, (), tested.counterexample, time.monotonic() - began)
     checked, failures = find_proof(program, task, limit, budget, told)
     return Proof(program, task, limit, checked, failures, None, time.monotonic() - began)
@@ -178,8 +179,12 @@ def check_certificate(
         task = task_of(replace(certificate.program, task=certificate.task), task)
     if task.name != certificate.task:
         raise UsageError(f"the certificate is about the task {certificate.task}, not about {task.name}")
-    if program is not None and as_program(program).fingerprint != certificate.program.fingerprint:
-        return Check(certificate, "it is of another program")
+    if program is not None:
+        program = as_program(program)
+        if not same_table(program, certificate.program):
+            return Check(certificate, "it is of another program")
+        if (limit := limit_for(program, task)) != certificate.limit:
+            return Check(certificate, f"it is about T(n) = {certificate.limit}, not {limit}")
     reason = why_no_proof(certificate.program, task, every_length=True)
     if reason is not None:
         raise NramError(f"the certificate cannot be checked: {reason}")

@@ -179,7 +179,7 @@ def invariant_in_words(invariant: Invariant) -> list[str]:
     lines = ["The memory at any moment, the first that fits:"]
     for cell in invariant.cells:
         lines.append(f"  cell {shown(cell.address)} holds {shown(cell.value)}, of which the facts below speak")
-    for array in invariant.arrays:
+    for array in reversed(invariant.arrays):  # where two overlap, the later one holds
         count = shown(array.written(invariant.visits))
         sign = "+" if array.slope > 0 else "-"
         lines.append(f"  cell {shown(array.start)} {sign} k holds {shown(array.value)}, for 0 <= k < {count}")

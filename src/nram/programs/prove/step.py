@@ -103,7 +103,7 @@ class StepBuilder:
         return choose(equal(b, 0), 0, Term("div", (a, b)))
 
     def within(self, value: Term) -> Term:
-        return value
+        return choose((number(0) <= value) & (value < SIZE), value, 0)
 
     def less(self, a: Term, b: Term) -> Term:
         return a < b

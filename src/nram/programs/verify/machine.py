@@ -235,7 +235,8 @@ class SymbolicMachine:
         return self.choose(self.equal(b, 0), 0, plain(lifted(a) / b))
 
     def within(self, value: Term) -> Term:
-        return value
+        inside = self.choose(self.less(value, self.size), value, 0)
+        return self.choose(self.less(value, 0), 0, inside)
 
     def less(self, a: Term, b: Term) -> Any:
         return a < b
