@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from random import Random
-from typing import Any
 
-import numpy as np
 import pytest
 
 import nram
+from nram.errors import UsageError
 from nram.extensions import get_task, task_names
-from nram.programs.prove.runs import Inputs, Recorded
+from nram.programs.library import load_program
+from nram.programs.prove import prove
+from nram.programs.prove.own_claims import at, check_claim, violated
 from nram.tasks import Task
-from nram.tasks.claim import NOTHING_OUTSIDE, VALUES_FIT, Assumption, memory
-from nram.terms import INVALID, Term, calls, evaluated, number, variable
+from nram.tasks.claim import NOTHING_OUTSIDE, VALUES_FIT, Assumption, always, memory
+from nram.terms import Term, calls, equal, evaluated, number, variable
 
 EXAMPLES = Path(nram.__file__).parent / "examples"
 MOST = 60  # inputs of each size
@@ -33,33 +35,6 @@ def inputs(task: Task) -> list[tuple[list[int], int]]:
             found += [(start, n) for start in islice(task.legal_inputs(n, size), MOST // 2)]
             found += [(task.sample_input(rng, n, size), n) for _ in range(MOST // 2)]
     return found
-
-
-def at(task: Task, start: list[int], n: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Numbers and functions of the claim at one input. Outside the memory there are zeros."""
-    recorded = Recorded(None, [(start, n)])  # type: ignore[arg-type]
-    found = Inputs(recorded, task)
-    numbers = {name.parts[0]: int(values[0]) for name, values in found.numbers.items() if name.op == "var"}
-
-    def function(name: str) -> Any:
-        table, outside = found.tables[name][0], 0 if name == "memory" else INVALID
-
-        def look(argument: Any) -> Any:
-            argument = np.asarray(argument)
-            inside = (argument >= 0) & (argument < len(table) - 1)
-            value = table[np.where(inside, argument, 0)]
-            return np.where(inside & (value != INVALID), value, outside)
-
-        return look
-
-    return numbers, {name: function(name) for name in found.tables}
-
-
-def violated(one: Assumption, numbers: dict[str, Any], functions: dict[str, Any]) -> bool:
-    span = np.arange(-2, numbers["M"] + 3)
-    grids = np.meshgrid(*[span] * len(one.variables), indexing="ij") if one.variables else []
-    values = numbers | {name.parts[0]: grid for name, grid in zip(one.variables, grids, strict=True)}
-    return not np.all(evaluated(one.condition, values, functions, {}))
 
 
 @pytest.mark.parametrize("name", TASKS)
@@ -103,3 +78,22 @@ def test_an_assumption_that_is_wrong_is_noticed():
     assert not violated(Assumption((i,), memory(i) <= 3), numbers, functions)
     assert violated(Assumption((i, j), memory(i) + memory(j) <= 5), numbers, functions)
     assert not violated(Assumption((i, j), memory(i) + memory(j) <= 6), numbers, functions)
+
+
+def test_a_task_with_a_wrong_claim_is_refused():
+    task = get_task(str(EXAMPLES / "tasks" / "maximum.py"))
+    assert task.claim is not None
+    right = task.claim()
+    check_claim(task)
+    too_much = (*right.assumptions, always(equal(memory(1), 0)))
+    wrong = {
+        r"the assumption .* does not hold": replace(
+            right, assumptions=(*right.assumptions, always(equal(memory(1), 0)))
+        ),
+        "is_output says that cell 1 is asked for": replace(right, is_output=lambda x: x <= 1),
+        "expected says that cell 0 holds 0": replace(right, expected=lambda x: memory(0)),
+    }
+    for words, claim in wrong.items():
+        own = replace(task, claim=lambda claim=claim: claim)
+        with pytest.raises(UsageError, match=f"the claim of the task maximum is wrong on its input [0-9 ]+: {words}"):
+            prove(load_program("access@searched"), own)

@@ -6,6 +6,7 @@ instances     the assumptions of a task, where they matter
 obligations   what must be proven, in SMT-LIB 2: the part to trust
 certificate   the file with all of it, and what can be wrong with one
 shipped       the certificates of the zoo
+own_claims    what users' tasks claim, compared with their own inputs and answers
 solvers       z3 and cvc5, which check obligations
 runs, bank, guess, earlier, compared, houdini, search   find an invariant; nothing there has to be trusted
 """
@@ -24,6 +25,7 @@ from nram.programs.ir import Program
 from nram.programs.library import as_program, limit_for, task_of
 from nram.programs.prove.certificate import Certificate, altered, made_certificate
 from nram.programs.prove.obligations import Problem
+from nram.programs.prove.own_claims import check_claim
 from nram.programs.prove.search import find_invariant
 from nram.programs.prove.shipped import load_certificate, same_table, shipped_certificate
 from nram.programs.prove.solvers import answer, solvers
@@ -133,6 +135,7 @@ def prove(
     reason = why_no_proof(program, task, every_length=True)
     if reason is not None:
         raise NramError(f"a proof for every length cannot be tried: {reason}")
+    check_claim(task)
     told = progress or (lambda line: None)
     began = time.monotonic()
     told("testing")
@@ -188,6 +191,7 @@ def check_certificate(
     reason = why_no_proof(certificate.program, task, every_length=True)
     if reason is not None:
         raise NramError(f"the certificate cannot be checked: {reason}")
+    check_claim(task)
     installed = solvers()
     wrong = altered(certificate, task)
     if wrong is not None:
