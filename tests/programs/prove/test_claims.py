@@ -87,9 +87,7 @@ def test_a_task_with_a_wrong_claim_is_refused():
     check_claim(task)
     too_much = (*right.assumptions, always(equal(memory(1), 0)))
     wrong = {
-        r"the assumption .* does not hold": replace(
-            right, assumptions=(*right.assumptions, always(equal(memory(1), 0)))
-        ),
+        r"the assumption .* does not hold": replace(right, assumptions=too_much),
         "is_output says that cell 1 is asked for": replace(right, is_output=lambda x: x <= 1),
         "expected says that cell 0 holds 0": replace(right, expected=lambda x: memory(0)),
     }
