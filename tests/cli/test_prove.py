@@ -42,7 +42,6 @@ def test_a_program_of_the_zoo_is_checked_by_its_name(call):
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("merge", "merge@trained has no certificate, since it is not proven for every length; merge@searched has one"),
         ("copied", "there is no certificate 'copied': no such file, and no program of the zoo has this name"),
         ("PROGRAM", "is a program, not a certificate: 'nram prove' makes one of it (--out)"),
         ("EMPTY", "it is not JSON"),
