@@ -30,7 +30,7 @@ from nram.lazy import z3
 from nram.modules import MODULE_NAMES
 from nram.programs.interpret import interpret
 from nram.programs.ir import Constant, Operation, Output, Program, Register, Row, Value
-from nram.programs.library import ZooEntry, limit_for, zoo_entries
+from nram.programs.library import limit_for, zoo_entries
 from nram.programs.prove import Certificate, find_proof, prove
 from nram.programs.prove.certificate import altered, made_certificate
 from nram.programs.prove.obligations import Problem
@@ -42,7 +42,7 @@ from nram.tasks import Task
 SMALL = 3  # mutants that are wrong at n <= 3 are many: most of them are left out
 SHARE_OF_SMALL = 0.15
 SHARE_OF_LATE = 0.3
-BUDGET, BUDGET_IF_WRONG = 10.0, 3.0  # seconds for the proof of a mutant
+BUDGET = 10.0  # seconds for the proof of a mutant
 
 
 def line(**found: Any) -> str:
@@ -63,7 +63,7 @@ def mutants(seed: int, seconds: float) -> Iterator[str]:
     deadline = time.monotonic() + seconds
     entries = zoo_entries()
     small = {entry.name: small_inputs(nram.get_task(entry.name)) for entry in entries}
-    certificates = {entry.title: certificate_of(entry) for entry in entries}
+    certificates = {entry.title: load_certificate(entry.title)[0] for entry in entries}
     index = 0
     while time.monotonic() < deadline:
         entry = entries[index % len(entries)]
@@ -90,25 +90,17 @@ def mutants(seed: int, seconds: float) -> Iterator[str]:
         )
 
 
-def certificate_of(entry: ZooEntry) -> Certificate | None:
-    """The zoo's certificate of a program, if it has one."""
-    try:
-        return load_certificate(entry.title)[0]
-    except NramError:
-        return None
-
-
-def judged(mutant: Program, task: Task, original: Certificate | None) -> dict[str, Any]:
+def judged(mutant: Program, task: Task, original: Certificate) -> dict[str, Any]:
     """Whether a mutant is right up to n = 50, and whether it is proven."""
     report = verify(mutant, task, budget=1.0, symbolic_up_to=0, largest=50, every_length=False)
     right = report.right and not report.harmful
     wrong_from = None if report.counterexample is None else report.counterexample.complexity
-    began, budget = time.monotonic(), BUDGET if right else BUDGET_IF_WRONG
-    checked, _ = find_proof(mutant, task, limit_for(mutant, task), budget, lambda words: None)
+    began = time.monotonic()
+    checked, _ = find_proof(mutant, task, limit_for(mutant, task), BUDGET, lambda words: None)
     proven = checked is not None and checked.right
     seconds = round(time.monotonic() - began, 2)
     found = {"right": right, "wrong_at": wrong_from, "proven": proven, "seconds": seconds}
-    return found | {"proven_as_original": original is not None and inherits(mutant, task, original)}
+    return found | {"proven_as_original": inherits(mutant, task, original)}
 
 
 def inherits(mutant: Program, task: Task, original: Certificate) -> bool:

@@ -272,10 +272,10 @@ def proofs(found: Lines) -> list[list[str]]:
 def mutants(found: Lines) -> list[list[str]]:
     """What the prover says about mutants of the zoo's programs."""
     lines = [line for lines in found.values() for line in lines]
-    wrong = [line for line in lines if not line["right"]]
+    wrong = [line for line in lines if line["wrong_at"] is not None]  # without a counterexample it is not known
     kinds = {
-        "wrong at some n <= 3": [line for line in wrong if line["wrong_at"] is not None and line["wrong_at"] <= 3],
-        "right for n <= 3, wrong later": [line for line in wrong if line["wrong_at"] is None or line["wrong_at"] > 3],
+        "wrong at some n <= 3": [line for line in wrong if line["wrong_at"] <= 3],
+        "right for n <= 3, wrong later": [line for line in wrong if line["wrong_at"] > 3],
         "right up to n = 50": [line for line in lines if line["right"] and "after" not in line["change"]],
         "right up to n = 50, late": [line for line in lines if line["right"] and "after" in line["change"]],
     }

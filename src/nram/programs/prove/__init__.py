@@ -8,7 +8,7 @@ certificate   the file with all of it, and what can be wrong with one
 shipped       the certificates of the zoo
 own_claims    what users' tasks claim, compared with their own inputs and answers
 solvers       z3 and cvc5, which check obligations
-runs, bank, guess, earlier, compared, houdini, search   find an invariant; nothing there has to be trusted
+runs, bank, guess, earlier, compared, questions, houdini, search   find an invariant; none of it has to be trusted
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from nram.programs.prove.invariant import Invariant
 from nram.programs.prove.obligations import Obligation, Problem
-from nram.programs.prove.solver import Solver, Translated
+from nram.programs.prove.questions import Solver, Translated
 from nram.programs.prove.step import row_of
 from nram.terms import FALSE, TRUE, Term, both, calls, negated
 
