@@ -2,13 +2,17 @@
 
     python benchmarks/proofs.py zoo --out results/proofs-zoo.jsonl
     python benchmarks/proofs.py mutants --seed 0 --seconds 600 --out results/proofs-mutants.jsonl
-    python benchmarks/tables.py proofs results/proofs-zoo.jsonl
+    python benchmarks/tables.py mutants results/proofs-mutants.jsonl
 
 A mutant is a program of the zoo with one wire, constant, condition or module changed. In a *late* mutant the change
-takes effect after a few steps only: the first steps are states of their own. So it is right for small n. Each mutant is
-first run on inputs up to n = 50, which says whether it is right and, if not, from which n on it is wrong. Then the
-prover tries to prove it, without looking at these runs, and the invariant of the original is tried on it. A proof of a
-mutant that is wrong would be a mistake of the prover.
+takes effect after a few steps only: copies of the program's states, with the change in the last copy, follow each
+other. So it is right for small n. Late mutants are made only where the copies without the change are proven: then
+only the change can stand in the way of a proof.
+
+Each mutant is run on every input with n <= 3 and M up to the least + 2, and on random inputs up to n = 50. That says
+whether it is right and, if not, from which n on it is wrong. Then the prover tries to prove it, without looking at
+these runs, and the invariant of the original is tried on it. A proof of a mutant that is wrong would be a mistake of
+the prover. `--part 0/4` takes every fourth program, beginning with the first: parts can run side by side.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ import json
 import platform
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -35,14 +39,27 @@ from nram.programs.prove import Certificate, find_proof, prove
 from nram.programs.prove.certificate import altered, made_certificate
 from nram.programs.prove.obligations import Problem
 from nram.programs.prove.shipped import load_certificate
-from nram.programs.verify import verify
+from nram.programs.verify import Report, verify
 from nram.runtime import cpu_cores, versions
 from nram.tasks import Task
 
-SMALL = 3  # mutants that are wrong at n <= 3 are many: most of them are left out
-SHARE_OF_SMALL = 0.15
-SHARE_OF_LATE = 0.3
-BUDGET = 10.0  # seconds for the proof of a mutant
+SMALL = 3  # mutants that are wrong at n <= 3 are many: most of them are left out, and so are most that are right
+SHARE_OF_SMALL = 0.1
+SHARE_OF_RIGHT = 0.35
+SHARE_OF_LATE = 0.5
+LEAST_BUDGET = 10.0  # seconds for the proof of a mutant, or as many as twice the proof of the original took
+TIMES_OF_ZOO = Path(__file__).parent.parent / "results" / "proofs-zoo.jsonl"
+
+
+@dataclass(frozen=True)
+class Original:
+    """A program whose mutants are looked at."""
+
+    title: str
+    program: Program
+    task: Task
+    certificate: Certificate
+    budget: float
 
 
 def line(**found: Any) -> str:
@@ -57,50 +74,96 @@ def zoo() -> Iterator[str]:
         yield line(**words)
 
 
-def mutants(seed: int, seconds: float) -> Iterator[str]:
-    """Mutants of all programs of the zoo in turn, until the time is over."""
-    rng, seen = Random(seed), set[str]()
+def mutants(seed: int, seconds: float, part: tuple[int, int]) -> Iterator[str]:
+    """Mutants of the programs of the zoo, for each program in as much time, until the time is over."""
+    rng, seen = Random(f"{seed} {part}"), set[str]()
     deadline = time.monotonic() + seconds
-    entries = zoo_entries()
-    small = {entry.name: small_inputs(nram.get_task(entry.name)) for entry in entries}
-    certificates = {entry.title: load_certificate(entry.title)[0] for entry in entries}
-    index = 0
+    originals = all_originals()[part[0] :: part[1]]
+    small = {one.task.name: small_inputs(one.task) for one in originals}
+    spent = {one.title: 0.0 for one in originals}
+    controls: dict[tuple[str, int], Certificate | None] = {}
     while time.monotonic() < deadline:
-        entry = entries[index % len(entries)]
-        index += 1
-        try:
-            mutant, change = (late if rng.random() < SHARE_OF_LATE else mutated)(entry.program, rng)
-        except NramError:
-            continue  # it is no program
-        if mutant.fingerprint in seen or mutant.fingerprint == entry.program.fingerprint:
-            continue
-        seen.add(mutant.fingerprint)
-        task = nram.get_task(entry.name)
-        if wrong_on(mutant, task, small[entry.name]) and rng.random() > SHARE_OF_SMALL:
-            continue
-        found = judged(mutant, task, certificates[entry.title])
-        print(entry.title, change, found, flush=True)
-        yield line(
-            subject=entry.title,
-            seed=seed,
-            command=f"benchmarks/proofs.py mutants --seed {seed}",
-            change=change,
-            fingerprint=mutant.fingerprint,
-            **found,
+        original = min(originals, key=lambda one: spent[one.title])
+        began = time.monotonic()
+        for found in one_mutant(original, rng, seen, small[original.task.name], controls):
+            print(original.title, found, flush=True)
+            command = f"benchmarks/proofs.py mutants --seed {seed} --part {part[0]}/{part[1]}"
+            yield line(subject=original.title, seed=seed, command=command, **found)
+        spent[original.title] += time.monotonic() - began
+
+
+def all_originals() -> list[Original]:
+    told = map(json.loads, TIMES_OF_ZOO.read_text().splitlines())
+    seconds = {one["subject"]: one["seconds"] for one in told}
+    return [
+        Original(
+            title=entry.title,
+            program=entry.program,
+            task=nram.get_task(entry.name),
+            certificate=load_certificate(entry.title)[0],
+            budget=max(LEAST_BUDGET, 2 * seconds[entry.title]),
         )
+        for entry in zoo_entries()
+    ]
 
 
-def judged(mutant: Program, task: Task, original: Certificate) -> dict[str, Any]:
-    """Whether a mutant is right up to n = 50, and whether it is proven."""
-    report = verify(mutant, task, budget=1.0, symbolic_up_to=0, largest=50, every_length=False)
-    right = report.right and not report.harmful
-    wrong_from = None if report.counterexample is None else report.counterexample.complexity
+def one_mutant(
+    original: Original,
+    rng: Random,
+    seen: set[str],
+    small: list[tuple[list[int], int]],
+    controls: dict[tuple[str, int], Certificate | None],
+) -> Iterator[dict[str, Any]]:
+    """Draw a mutant. What is found about it, unless it is left out; and about its control, where that is new."""
+    copies = rng.randint(3, 6) if rng.random() < SHARE_OF_LATE else 0
+    try:
+        changed, change = mutated(original.program, rng)
+        mutant = after(original.program, changed, copies)
+    except NramError:
+        return  # it is no program
+    if mutant.fingerprint in seen or changed.fingerprint == original.program.fingerprint:
+        return
+    seen.add(mutant.fingerprint)
+    if wrong_on(mutant, original.task, small) and rng.random() > SHARE_OF_SMALL:
+        return
+    runs = tested(mutant, original.task)
+    if runs["right"] and rng.random() > SHARE_OF_RIGHT:
+        return
+    if copies and (original.title, copies) not in controls:
+        control = after(original.program, original.program, copies)
+        certificate, outcome = attempted(control, original)
+        controls[original.title, copies] = certificate
+        yield {"kind": "control", "copies": copies, **tested(control, original.task), **outcome}
+    proof = controls[original.title, copies] if copies else original.certificate
+    if proof is None:
+        return
+    _, outcome = attempted(mutant, original)
+    kind = "late" if copies else "module" if change.startswith("module") else "single"
+    about = {"kind": kind, "copies": copies, "change": change, "fingerprint": mutant.fingerprint}
+    yield about | runs | outcome | {"proven_as_original": inherits(mutant, original.task, proof)}
+
+
+def tested(program: Program, task: Task) -> dict[str, Any]:
+    """Whether a program is right on all small inputs and on random ones up to n = 50, and the first n with an error."""
+    report = verify(program, task, budget=2.0, exhaustive_up_to=SMALL, symbolic_up_to=0, largest=50, every_length=False)
+    wrong_at = None if report.counterexample is None else report.counterexample.complexity
+    return {"right": report.right and not report.harmful, "wrong_at": wrong_at, "all_small": all_small(report)}
+
+
+def all_small(report: Report) -> bool:
+    """Whether all inputs with n <= 3 and M up to the least + 2 were run. After the first error, none is."""
+    complete = [one for one in report.findings if one.method == "exhaustive" and one.proven]
+    return any(one.complexity[1] == SMALL and one.extra_memory == (0, 2) for one in complete)
+
+
+def attempted(program: Program, original: Original) -> tuple[Certificate | None, dict[str, Any]]:
+    """Try to prove a program, in as much time as a mutant of the original has."""
     began = time.monotonic()
-    checked, _ = find_proof(mutant, task, limit_for(mutant, task), BUDGET, lambda words: None)
+    limit = limit_for(program, original.task)
+    checked, _ = find_proof(program, original.task, limit, original.budget, lambda words: None)
     proven = checked is not None and checked.right
-    seconds = round(time.monotonic() - began, 2)
-    found = {"right": right, "wrong_at": wrong_from, "proven": proven, "seconds": seconds}
-    return found | {"proven_as_original": inherits(mutant, task, original)}
+    outcome = {"proven": proven, "seconds": round(time.monotonic() - began, 2), "budget": original.budget}
+    return (checked.certificate if checked is not None and checked.right else None), outcome
 
 
 def inherits(mutant: Program, task: Task, original: Certificate) -> bool:
@@ -152,16 +215,16 @@ def mutated(program: Program, rng: Random) -> tuple[Program, str]:
     return made, f"{kind} of row {row + 1}"
 
 
-def late(program: Program, rng: Random) -> tuple[Program, str]:
-    """A mutant whose first steps are those of the program: copies of its states, of which the last one is mutated."""
-    count, copies = len(program.states), rng.randint(3, 8)
-    mutant, change = mutated(program, rng)
-    states = []
+def after(program: Program, changed: Program, copies: int) -> Program:
+    """The changed program after the first steps of the program: copies of its states, then those of the changed one."""
+    if copies == 0:
+        return changed
+    count, states = len(program.states), []
     for copy in range(copies + 1):
         first = count * min(copy + 1, copies)
-        rows = (mutant if copy == copies else program).states
+        rows = (changed if copy == copies else program).states
         states += [tuple(replace(row, next_state=first + row.next_state) for row in of_state) for of_state in rows]
-    return replace(mutant, states=tuple(states)), f"{change}, after {copies} steps"
+    return replace(changed, states=tuple(states), verified=())
 
 
 def _value(rng: Random, registers: int, outputs: int) -> Value:
@@ -205,15 +268,21 @@ def _condition(row: Row, rng: Random, registers: int) -> Row:
     return replace(row, when=tuple(when))
 
 
+def _part(words: str) -> tuple[int, int]:
+    index, _, count = words.partition("/")
+    return int(index), int(count)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["zoo", "mutants"])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=600.0)
+    parser.add_argument("--part", type=_part, default=(0, 1), help="as 0/4: the programs 0, 4, 8 and so on")
     parser.add_argument("--out", type=Path, required=True, help="the file to which a line for each program is added")
     chosen = parser.parse_args()
     with chosen.out.open("a") as out:
-        for words in zoo() if chosen.what == "zoo" else mutants(chosen.seed, chosen.seconds):
+        for words in zoo() if chosen.what == "zoo" else mutants(chosen.seed, chosen.seconds, chosen.part):
             out.write(words + "\n")
             out.flush()
 
