@@ -10,13 +10,14 @@ from typing import Literal, TypeAlias
 
 from nram.errors import NramError
 
-Extra: TypeAlias = Literal["train", "verify", "proof", "plots"]
+Extra: TypeAlias = Literal["train", "verify", "proof", "plots", "explorer"]
 
 LIBRARIES: dict[Extra, dict[str, str]] = {
     "train": {"jax": "JAX", "equinox": "Equinox", "optax": "Optax", "safetensors": "safetensors"},
     "verify": {"z3": "Z3"},
     "proof": {"z3": "Z3", "cvc5": "cvc5"},
     "plots": {"matplotlib": "Matplotlib"},
+    "explorer": {"starlette": "Starlette", "uvicorn": "uvicorn"},
 }
 """The modules that each extra installs, and the names that people know them by. pyproject.toml has the same table."""
 

@@ -39,6 +39,8 @@ VERBS = {
     "trace": "show a run step by step",
     "draw": "draw a program's circuits",
     "compile": "make an object file, a library, C or Python source of a program",
+    "serve": "open a page in the browser that shows machines at work",
+    "export-page": "write a page that shows a program at work, for lectures and web sites",
     "zoo": "list the programs that ship with nram",
     "examples": "list the examples that ship with nram, or copy them",
     "new": "write a starting file for a task, a module or examples",
@@ -86,7 +88,7 @@ def _add_commands(
         command = subparsers.add_parser(name, help=summary)
         if words is not None and name not in words[:1]:
             continue
-        file = import_module(f"{package}.{name}")
+        file = import_module(f"{package}.{name.replace('-', '_')}")
         if hasattr(file, "SUBJECTS"):
             command.description = file.DESCRIPTION
             _add_commands(command, "subject", file.SUBJECTS, file.__name__, None if words is None else words[1:])

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 import textwrap
-from collections.abc import Sequence
 from dataclasses import asdict
 
 from nram.cli.output import print_json, table
 from nram.cli.program_argument import add_modules, add_program, program_of
 from nram.extensions import known_task, task_names
+from nram.programs.evidence import evidence_table
 from nram.programs.files import to_json
-from nram.programs.ir import Evidence, Program
+from nram.programs.ir import Program
 from nram.programs.simplify import size_of
 from nram.programs.text import table_to_text, to_text
 
@@ -79,23 +79,3 @@ def _task_in_words(name: str | None) -> str:
     if name is None:
         return "none"
     return f"{name}: {known_task(name).summary}" if name in task_names() else name
-
-
-def evidence_table(verified: Sequence[Evidence]) -> list[list[str]]:
-    """The evidence as rows of words; the first row is the heading."""
-    rows = [["task", "method", "n", "M", "inputs", "right under the limits", "halts"]]
-    for evidence in verified:
-        memory = "every"
-        if evidence.extra_memory is not None:
-            memory = _range(*(f"least+{more}" if more else "least" for more in evidence.extra_memory))
-        inputs = "all values" if evidence.instances is None else f"{evidence.instances:,}"
-        limits = "every from T up" if evidence.limits == ("every",) else ", ".join(evidence.limits)
-        halts = "always" if evidence.halts else "not proven" if evidence.method == "inductive" else "not always"
-        low, high = evidence.complexity
-        n = "every" if high is None else _range(str(low), str(high))
-        rows.append([evidence.task, evidence.method, n, memory, inputs, limits, halts])
-    return rows
-
-
-def _range(low: str, high: str) -> str:
-    return low if low == high else f"{low} to {high}"

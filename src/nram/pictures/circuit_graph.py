@@ -41,6 +41,8 @@ class Part:
 
     kind: Literal["before", "module", "after"]
     name: str
+    index: int
+    """Of the register, or of the operation in its row."""
     inputs: tuple[Input, ...] = ()
     memory: MemoryUse = "nothing"
     turn: int | None = None
@@ -96,7 +98,7 @@ class _Builder:
 
         for i in sorted(read):
             self.indices[Register(i)] = len(self.parts)
-            self.parts.append(Part("before", program.registers[i]))
+            self.parts.append(Part("before", program.registers[i], i))
         turns = _turns(row, live)
         for index in live:
             operation = row.operations[index]
@@ -107,10 +109,10 @@ class _Builder:
             names = module.arguments if _labelled(operation.module) else [""] * module.arity
             inputs = tuple(self._input(a, name) for a, name in zip(operation.arguments, names, strict=True))
             self.indices[Output(index)] = len(self.parts)
-            self.parts.append(Part("module", operation.module, inputs, module.memory, turns.get(index)))
+            self.parts.append(Part("module", operation.module, index, inputs, module.memory, turns.get(index)))
         for i in self.shown:
             kept = i not in changed
-            self.parts.append(Part("after", program.registers[i], (self._input(row.registers[i]),), kept=kept))
+            self.parts.append(Part("after", program.registers[i], i, (self._input(row.registers[i]),), kept=kept))
 
     def _input(self, value: Value, label: str = "") -> Input:
         match value:

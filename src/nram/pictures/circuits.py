@@ -86,9 +86,13 @@ def program_svg(program: Program, columns: int | None = None, theme: Theme = "au
 
 def circuit_picture(program: Program, state: int, row: int) -> Picture:
     """The circuit of a row. States and rows count from 0."""
-    circuit = circuit_of(program, state, row)
+    return picture_of(circuit_of(program, state, row), program.name)
+
+
+def picture_of(circuit: Circuit, name: str) -> Picture:
+    """A circuit on a page of its own. Boxes name their parts, wires the parts from which they come."""
     picture = _row_picture(circuit)
-    picture.name = f"{program.name}, {circuit.label}"
+    picture.name = f"{name}, {circuit.label}"
     return picture.on_ground(MARGIN)
 
 
@@ -302,18 +306,18 @@ def _draw_parts(picture: Picture, layout: CircuitLayout, top: float) -> None:
         picture.arrow(_line(points, top), "kept" * target.kept, wire.source)
     for point in drawing.branches:
         picture.shapes.append(Circle(point.x, point.y + top, 2.4, "branch"))
-    for part, box, corner in zip(parts, layout.boxes, drawing.corners, strict=True):
-        _draw_part(picture, part, box, Point(corner.x, corner.y + top), _room(parts, part))
+    for index, (part, box, corner) in enumerate(zip(parts, layout.boxes, drawing.corners, strict=True)):
+        _draw_part(picture, index, part, box, Point(corner.x, corner.y + top), _room(parts, part))
     picture.width = max(picture.width, drawing.width)
     picture.height = top + drawing.height + 4
 
 
-def _draw_part(picture: Picture, part: Part, box: Box, corner: Point, room: int) -> None:
+def _draw_part(picture: Picture, index: int, part: Part, box: Box, corner: Point, room: int) -> None:
     x, wide = corner.x + room, box.width - room
     kind = "register" if part.kind != "module" else "" if part.memory == "nothing" else part.memory
     round_ = 4 if part.kind == "module" else 15
     shapes = picture.shapes
-    shapes.append(Rectangle(x, corner.y, wide, box.height, f"box {kind}".strip(), round_))
+    shapes.append(Rectangle(x, corner.y, wide, box.height, f"box {kind}".strip(), round_, index))
     middle = x + (wide + 12 * _has_labels(part)) / 2
     prime = "\u2032" if part.kind == "after" else ""
     shapes.append(Text(middle, corner.y + box.height / 2 + 4.5, part.name + prime, "label", "middle"))

@@ -124,6 +124,8 @@ class Rectangle:
     height: float
     kind: str
     radius: float = 0.0
+    part: int | None = None
+    """The part of a circuit that it stands for."""
 
     def moved(self, x: float, y: float) -> Rectangle:
         return replace(self, x=self.x + x, y=self.y + y)
@@ -228,6 +230,11 @@ class Picture:
 
 
 # ---- rules of the SVG
+
+
+def style_sheet() -> str:
+    """The looks of all kinds, for a page that draws the shapes itself."""
+    return _rules(STYLES, "auto")
 
 
 def _rules(kinds: Iterable[str], theme: Theme) -> str:

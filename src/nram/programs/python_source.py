@@ -18,7 +18,8 @@ from typing import NoReturn
 from nram.errors import UsageError
 from nram.extensions import known_task, task_names
 from nram.modules import MODULES, Module
-from nram.programs.ir import Constant, Method, Output, Program, Register, Row, Value, largest_n
+from nram.programs.evidence import evidence_in_words
+from nram.programs.ir import Constant, Output, Program, Register, Row, Value
 from nram.programs.memory import LEAST_SIZE
 from nram.programs.simplify import simplify
 from nram.tasks.layout import Layout, Part
@@ -563,29 +564,6 @@ class _Function:
 def _quoted(text: str) -> str:
     """The text inside of a docstring: it cannot end it."""
     return text.replace("\\", "\\\\").replace('"', "'")
-
-
-def evidence_in_words(program: Program) -> str:
-    """What was shown about a program, in a sentence or two."""
-    if not program.verified:
-        shown = dict(program.made).get("shown")
-        return f"Shown: {shown}." if shown else "Nothing was verified."
-    words: dict[Method, str] = {
-        "symbolic": "proven for all values up to n = {}",
-        "exhaustive": "run on all inputs of small memories up to n = {}",
-        "random": "tested on random inputs up to n = {}",
-    }
-    parts = []
-    if program.proven_for_every_length:
-        parts.append("proven for every n, every memory size and every input")
-        del words["symbolic"]
-    for method, text in words.items():
-        largest = largest_n(program, method)
-        if largest is not None:
-            parts.append(text.format(f"{largest:,}"))
-    strength = "every step limit from T(n) up" if program.right_under_every_limit else "the step limit T(n)"
-    limit = "" if program.limit is None else f", T(n) = {program.limit}"
-    return f"Right under {strength}{limit}: {'; '.join(parts)}."
 
 
 # ---- inputs with names

@@ -1,0 +1,71 @@
+"""All that there is to show of a program: its text, its rows with their circuits, its card and its evidence."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from nram.explorer.scenes import scene_of
+from nram.pictures.circuits import MAX_ROWS, program_rows
+from nram.programs.evidence import evidence_in_parts, evidence_table
+from nram.programs.files import to_json_text
+from nram.programs.ir import Program
+from nram.programs.simplify import size_of
+from nram.programs.text import operation_to_text, row_to_text, to_text
+
+
+@lru_cache(maxsize=64)
+def program_info(program: Program) -> dict[str, Any]:
+    """What there is to show of a program, wherever it comes from."""
+    text = to_text(program)
+    columns, *rows = evidence_table(program.verified)
+    return {
+        "name": program.name,
+        "task": program.task,
+        "origin": program.origin,
+        "limit": None if program.limit is None else str(program.limit),
+        "needs_limit": program.needs_limit,
+        "registers": list(program.registers),
+        "text": text,
+        "json": to_json_text(program),
+        "fingerprint": program.fingerprint,
+        "size": str(size_of(program)),
+        "rows": _rows(program, text),
+        "made": [list(pair) for pair in program.made],
+        "evidence": {
+            "columns": columns,
+            "rows": rows,
+            "proven_for_every_length": program.proven_for_every_length,
+            **evidence_in_parts(program),
+        },
+        "layout": None if program.layout is None else str(program.layout),
+    }
+
+
+def _rows(program: Program, text: str) -> list[dict[str, Any]]:
+    """Every row with its lines in the text, and its circuit where it is not too large."""
+    many = program.rows > MAX_ROWS
+    at = 1 + text[: text.index("\n\n") + 2].count("\n")  # the table begins after the header and an empty line
+    found = []
+    for state, row in program_rows(program):
+        if row == 0 and len(program.states) > 1:
+            at += 1 + (state > 0)
+        lines = row_to_text(program, state, row)
+        operations = program.states[state][row].operations
+        found.append(
+            {
+                "state": state,
+                "row": row,
+                "label": f"row {row + 1}" if len(program.states) == 1 else f"state {state}, row {row + 1}",
+                "condition": lines[0].removesuffix(":"),
+                "lines": lines,
+                "first_line": at,
+                "operations": [
+                    {"module": one.module, "words": operation_to_text(program, one), "line": 1 + index}
+                    for index, one in enumerate(operations)
+                ],
+                "circuit": None if many else scene_of(program, state, row),
+            }
+        )
+        at += len(lines)
+    return found

@@ -1,0 +1,145 @@
+"""Runs of programs in pieces: a page that shows steps fetches those around the one that it shows.
+
+The beginning of a run is interpreted. What lies far behind it is reached in machine code, where the program allows it:
+a program of one state is in the same situation after k steps as when it is stopped there.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from nram.errors import NramError
+from nram.explorer.answering import action
+from nram.explorer.references import Reference, program_of
+from nram.explorer.settings import MOST_CELLS, MOST_PIECE, MOST_STEPS
+from nram.modules import MODULES
+from nram.programs.execute import engine_for, execute
+from nram.programs.interpret import Ending, Machine
+from nram.programs.ir import Program, Row
+from nram.programs.memory import default_max_steps, prepare_memory
+from nram.records import Span
+
+if TYPE_CHECKING:
+    from nram.explorer.server import Explorer
+
+NEAR = 4000  # steps that are interpreted at once
+MOST_INTERPRETED = 200_000  # steps of a program that machine code cannot stop and go on with
+KEPT = 128  # endings of runs
+
+
+@dataclass(frozen=True)
+class TraceRequest:
+    program: Reference
+    memory: Annotated[list[int], Span(0, MOST_CELLS)]
+    memory_size: Annotated[int | None, Span(1, MOST_CELLS)] = None
+    max_steps: Annotated[int | None, Span(0, MOST_STEPS)] = None
+    start: Annotated[int, Span(0, MOST_STEPS)] = 0
+    count: Annotated[int, Span(0, MOST_PIECE)] = 200
+
+
+def trace(explorer: Explorer, request: TraceRequest) -> dict[str, Any]:
+    """Some steps of a run, and how it ends."""
+    program = program_of(explorer, request.program)
+    memory = prepare_memory(request.memory, request.memory_size).tolist()
+    if program.needs_limit and request.max_steps is None:
+        raise NramError(f"{program.name} is right only when it is stopped at T(n): give the number of steps")
+    limit = default_max_steps(len(memory)) if request.max_steps is None else request.max_steps
+    ending = _endings.of(program, memory, limit)
+    start = min(request.start, ending.steps)
+    machine = machine_after(program, memory, start)
+    return {
+        "total": ending.steps,
+        "halted": ending.halted,
+        "limit": limit,
+        "memory_size": len(memory),
+        "start": start,
+        "memory": list(machine.memory),
+        "registers": list(machine.registers),
+        "state": machine.state,
+        "steps": [step_of(machine) for _ in range(min(request.count, ending.steps - start))],
+        "ending": {"memory": ending.memory, "registers": ending.registers},
+    }
+
+
+def step_of(machine: Machine) -> dict[str, Any]:
+    """Carry out the next step, and say what happens in it."""
+    row = machine.choose()
+    before = {"state": machine.state, "row": machine.row, "registers": list(machine.registers)}
+    done = machine.compute(row)
+    reads, writes = _accesses(row, done.arguments, done.outputs)
+    return before | {
+        "arguments": done.arguments,
+        "outputs": done.outputs,
+        "reads": reads,
+        "writes": writes,
+        "next": list(done.registers),
+        "halt": row.halt,
+    }
+
+
+def _accesses(row: Row, arguments: list[list[int]], outputs: list[int]) -> tuple[list[list[int]], list[list[int]]]:
+    uses = [MODULES[operation.module].memory for operation in row.operations]
+    reads = [[given[0], output] for use, given, output in zip(uses, arguments, outputs, strict=True) if use == "reads"]
+    writes = [[given[0], given[1]] for use, given in zip(uses, arguments, strict=True) if use == "writes"]
+    return reads, writes
+
+
+def machine_after(program: Program, memory: list[int], steps: int) -> Machine:
+    """The machine after this many steps, which do not go beyond the end of the run."""
+    machine = Machine(program, memory)
+    if steps > NEAR and _is_native(program):
+        reached = execute(program, memory, steps, engine="native")
+        machine.memory, machine.registers, machine.steps = reached.memory, reached.registers, reached.steps
+    while machine.steps < steps:
+        machine.compute(machine.choose())
+    return machine
+
+
+def _is_native(program: Program) -> bool:
+    return len(program.states) == 1 and engine_for(program, "auto") == "native"
+
+
+class _Endings:
+    """How runs end. The last ones are kept, because every piece of a run needs its ending."""
+
+    def __init__(self) -> None:
+        self.kept: OrderedDict[tuple[str, tuple[int, ...], int], Ending] = OrderedDict()
+        self.lock = threading.Lock()
+
+    def of(self, program: Program, memory: list[int], limit: int) -> Ending:
+        key = program.fingerprint, tuple(memory), limit
+        with self.lock:
+            if (ending := self.kept.get(key)) is not None:
+                self.kept.move_to_end(key)
+                return ending
+        ending = _ending(program, memory, limit)
+        with self.lock:
+            self.kept[key] = ending
+            while len(self.kept) > KEPT:
+                self.kept.popitem(last=False)
+        return ending
+
+
+def _ending(program: Program, memory: list[int], limit: int) -> Ending:
+    native = _is_native(program)
+    machine = Machine(program, memory)
+    most = min(limit, NEAR if native else MOST_INTERPRETED)
+    while not machine.halted and machine.steps < most:
+        machine.compute(machine.choose())
+    if machine.halted or machine.steps == limit:
+        return machine.ending()
+    if not native:
+        raise NramError(
+            f"the run has not ended after {MOST_INTERPRETED:,} steps, the most for a program of several states or with "
+            "modules that have no emitted form: give fewer steps, or a smaller memory"
+        )
+    reached = execute(program, memory, limit, engine="native")
+    return Ending(reached.memory, reached.registers, reached.steps, reached.halted)
+
+
+_endings = _Endings()
+
+ROUTES = [action("/api/trace", TraceRequest, trace)]
