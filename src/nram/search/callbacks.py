@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from nram.programs.ir import Program
 from nram.search.structure import Structure
 from nram.tasks.base import Instance
 
@@ -34,6 +35,8 @@ class Best:
     smallest: Instance
     """The smallest of the wrong ones."""
     obtained: list[int]
+    program: Program | None = None
+    """As it was found, not simplified."""
 
 
 class SearchCallbacks:

@@ -32,14 +32,19 @@ class SearchProgress(ProgressLine, SearchCallbacks):
             )
 
     def best(self, best: Best) -> None:
-        instance = best.smallest
-        wrong = wrong_cells(best.obtained, instance)
-        what, given = "does not halt", " ".join(map(str, instance.input))
-        if wrong:
-            name = self.layout.name_of(instance.input, wrong[0]) if self.layout is not None else f"cell {wrong[0]}"
-            what = f"{name} is {best.obtained[wrong[0]]} and should be {instance.output[wrong[0]]}"
-        if self.layout is not None:
-            given = f"{values_in_words(self.layout.given(instance.input))}:"
-        count = best.structure.registers
-        registers = f"{count} register{'' if count == 1 else 's'}"
-        self.note(f"{best.seconds:6.1f} s  {registers}: wrong on {best.wrong} of {best.pool}; on {given} {what}")
+        self.note(f"{best.seconds:6.1f} s  {best_in_words(best, self.layout)}")
+
+
+def best_in_words(best: Best, layout: Layout | None) -> str:
+    """How good a program is that does not fit yet, and what it gets wrong on the smallest example."""
+    instance = best.smallest
+    wrong = wrong_cells(best.obtained, instance)
+    what, given = "does not halt", " ".join(map(str, instance.input))
+    if wrong:
+        name = layout.name_of(instance.input, wrong[0]) if layout is not None else f"cell {wrong[0]}"
+        what = f"{name} is {best.obtained[wrong[0]]} and should be {instance.output[wrong[0]]}"
+    if layout is not None:
+        given = f"{values_in_words(layout.given(instance.input))}:"
+    count = best.structure.registers
+    registers = f"{count} register{'' if count == 1 else 's'}"
+    return f"{registers}: wrong on {best.wrong} of {best.pool}; on {given} {what}"

@@ -192,9 +192,9 @@ class Search:
         if better and cost > 0:
             wrong = [pool.instances[i] for i in np.flatnonzero(costs)]
             smallest = min(wrong, key=lambda instance: len(instance.input))
-            ending = interpret(structure.program(genes), smallest.input, smallest.steps)
-            memory = list(ending.memory)
-            self.callbacks.best(Best(structure, len(wrong), len(pool), self._elapsed(), smallest, memory))
+            program = structure.program(genes)
+            memory = list(interpret(program, smallest.input, smallest.steps).memory)
+            self.callbacks.best(Best(structure, len(wrong), len(pool), self._elapsed(), smallest, memory, program))
 
     # ---- time
 
