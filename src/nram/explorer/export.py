@@ -25,7 +25,7 @@ from nram.programs.ir import Program
 
 PAGE = files("nram.explorer").joinpath("page")
 ENTRY = "export.js"
-STYLES = ("style.css",)
+STYLES = ("style.css", "export.css")
 IMPORT = re.compile(r'^import \{[^}]*\} from "\./([a-z]+\.js)";\n', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|class)\b)", re.MULTILINE)
 
