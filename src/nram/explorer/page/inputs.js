@@ -1,0 +1,219 @@
+// What a program runs on: a memory that is typed or sampled, its size, and a step limit.
+
+import { el, field, setError, setText } from "./dom.js";
+import { whole } from "./link.js";
+
+const PAUSE = 350; // milliseconds after a key before the input is tried
+
+/** The numbers of a memory, however they are separated; an Error says which word is none. */
+export function parseMemory(text, size, most) {
+  const words = text.split(/[\s,;[\]()]+/).filter((word) => word !== "");
+  if (words.length === 0) {
+    throw new Error("Type the memory: whole numbers with spaces between them, one for every cell.");
+  }
+  const cells = size ?? words.length;
+  if (words.length > most || cells > most) {
+    throw new Error(`This is more than ${most} cells, the most that the page shows.`);
+  }
+  if (words.length > cells) {
+    throw new Error(`These are ${words.length} values for ${cells} cells: give more cells or fewer values.`);
+  }
+  return words.map((word, index) => {
+    if (!/^[0-9]+$/.test(word)) {
+      throw new Error(`Cell ${index}: “${word.slice(0, 20)}” is not a whole number.`);
+    }
+    if (Number(word) >= cells) {
+      throw new Error(`Cell ${index} holds ${word.slice(0, 20)}, but with ${cells} cells the values are 0 to ${cells - 1}.`);
+    }
+    return Number(word);
+  });
+}
+
+/**
+ * The fields. `onInput(input)` gets {memory, size, steps, expected, values}: expected is null for a memory that was typed,
+ * values are those that restore the input from a link.
+ */
+export class InputPanel {
+  constructor(app, onInput) {
+    this.app = app;
+    this.onInput = onInput;
+    this.sampled = null; // the example of a task that the memory is, until it is edited
+    this.task = null;
+    this.jobs = 0;
+    const typed = () => this.later();
+    this.memory = el("textarea", { rows: 3, spellcheck: "false", autocomplete: "off", class: "numbers", oninput: typed });
+    this.size = el("input", { type: "number", min: 1, oninput: typed, placeholder: "as typed" });
+    this.steps = el("input", { type: "number", min: 0, oninput: typed, placeholder: "default" });
+    this.tasks = el("select", { onchange: () => this.changeTask() }, app.start.tasks.map(({ name }) => el("option", { value: name }, name)));
+    this.n = el("input", { type: "number", min: 0, value: 5 });
+    this.seed = el("input", { type: "number", min: 0, value: 0 });
+    this.note = el("p", { class: "hint sample-note" });
+    const draw = (event) => {
+      event.preventDefault();
+      this.drawn();
+    };
+    const again = el("button", { type: "button", onclick: () => this.another() }, "Next seed");
+    this.element = el(
+      "div",
+      { class: "input-panel" },
+      field("Memory", this.memory, "Values of the cells from cell 0 on. Click a cell of the tape to change it there."),
+      el("div", { class: "pair" }, field("Cells", this.size), field("Step limit", this.steps)),
+      el(
+        "form",
+        { class: "sample", onsubmit: draw },
+        el("h2", { class: "minor" }, "Sample"),
+        field("Task", this.tasks),
+        el("div", { class: "pair" }, field("n", this.n), field("Seed", this.seed)),
+        el("div", { class: "buttons" }, el("button", { type: "submit" }, "Sample"), again),
+        this.note,
+      ),
+    );
+  }
+
+  /** Begin with a program and what a link says about its input. */
+  async begin(info, values) {
+    this.info = info;
+    this.size.value = values.size ?? "";
+    this.steps.value = values.steps ?? "";
+    this.memory.placeholder = "";
+    if (values.task && this.hasTask(values.task)) {
+      this.choose(values.task, whole(values.n), whole(values.seed));
+    } else if (info.task !== null && this.hasTask(info.task)) {
+      this.choose(info.task, whole(values.n), whole(values.seed));
+    }
+    if (values.memory) {
+      this.sampled = null;
+      this.memory.value = values.memory;
+      return this.run();
+    }
+    if (values.task || this.hasTask(info.task)) {
+      return this.drawn();
+    }
+    this.sampled = null;
+    this.memory.value = "3 1 4 1 5 2 6 0";
+    return this.run();
+  }
+
+  hasTask(name) {
+    return this.app.start.tasks.some((task) => task.name === name);
+  }
+
+  choose(task, n, seed) {
+    this.tasks.value = task;
+    const least = this.app.start.tasks.find(({ name }) => name === task).min_complexity;
+    this.n.min = least;
+    this.n.value = n ?? Math.max(least, 5);
+    this.seed.value = seed ?? 0;
+  }
+
+  changeTask() {
+    this.choose(this.tasks.value, null, Number(this.seed.value));
+    this.drawn();
+  }
+
+  another() {
+    this.seed.value = (whole(this.seed.value) ?? -1) + 1;
+    this.drawn();
+  }
+
+  /** Draw an example of the task and run on it. */
+  async drawn() {
+    clearTimeout(this.timer);
+    this.jobs += 1;
+    const job = this.jobs;
+    const [task, n, seed, size] = [this.tasks.value, whole(this.n.value), whole(this.seed.value), whole(this.size.value)];
+    setError(this.n, n === null ? "n is a whole number." : null);
+    setError(this.seed, seed === null ? "A seed is a whole number." : null);
+    if (n === null || seed === null) {
+      return;
+    }
+    let sample;
+    try {
+      sample = await this.app.api.post("/api/sample", { task, complexity: n, seed, memory_size: size });
+    } catch (error) {
+      setError(this.n, error.message);
+      return;
+    }
+    if (job !== this.jobs) {
+      return;
+    }
+    this.sampled = { ...sample, task, seed };
+    this.memory.value = sample.input.join(" ");
+    if (this.info.needs_limit) {
+      this.steps.value = sample.steps;
+    }
+    await this.run();
+  }
+
+  later() {
+    clearTimeout(this.timer);
+    this.jobs += 1;
+    this.timer = setTimeout(() => {
+      if (this.sampled !== null && this.memory.value.trim() !== this.sampled.input.join(" ")) {
+        this.sampled = null;
+      }
+      this.run();
+    }, PAUSE);
+  }
+
+  /** Change one cell of the input; null if the word is not a value for it. */
+  editCell(cell, word) {
+    const memory = this.last.memory.slice();
+    while (memory.length <= cell) {
+      memory.push(0);
+    }
+    const value = whole(word);
+    const cells = Math.max(this.last.cells, memory.length);
+    if (value === null || value >= cells) {
+      setError(this.memory, `“${word.slice(0, 20)}” is not a value for cell ${cell}: with ${cells} cells the values are 0 to ${cells - 1}.`);
+      return;
+    }
+    memory[cell] = value;
+    this.sampled = null;
+    this.memory.value = memory.join(" ");
+    this.run();
+  }
+
+  startOf(cell) {
+    return this.last.memory[cell] ?? 0;
+  }
+
+  /** Check the fields and hand the input on. */
+  async run() {
+    const input = this.checked();
+    if (input === null) {
+      return;
+    }
+    this.last = { memory: input.memory, cells: input.size ?? input.memory.length };
+    setText(this.note, this.sampled === null ? "The memory was typed: no output is expected." : `Example of ${this.sampled.task}: T(n) = ${this.sampled.steps} steps, ${this.sampled.cells.length} output cells.`);
+    try {
+      await this.onInput(input);
+    } catch (error) {
+      setError(this.memory, error.message);
+    }
+  }
+
+  checked() {
+    const { cells, steps: mostSteps } = this.app.start.limits;
+    const [size, steps] = [whole(this.size.value), whole(this.steps.value)];
+    const wrongSize = this.size.value !== "" && (size === null || size < 1 || size > cells);
+    const wrongSteps = this.steps.value !== "" && (steps === null || steps > mostSteps);
+    setError(this.size, wrongSize ? `1 to ${cells} cells.` : null);
+    setError(this.steps, wrongSteps ? `0 to ${mostSteps} steps.` : null);
+    setError(this.memory, null);
+    if (wrongSize || wrongSteps) {
+      return null;
+    }
+    let memory;
+    try {
+      memory = parseMemory(this.memory.value, size, cells);
+    } catch (error) {
+      setError(this.memory, error.message);
+      return null;
+    }
+    const { sampled } = this;
+    const origin = sampled === null ? { memory: memory.join(" ") } : { task: sampled.task, n: sampled.complexity, seed: sampled.seed };
+    const expected = sampled === null ? null : { output: sampled.output, cells: sampled.cells };
+    return { memory, size, steps, expected, values: { ...origin, size, steps } };
+  }
+}

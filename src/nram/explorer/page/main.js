@@ -1,0 +1,156 @@
+// The page: its views, the way between them, and the keyboard.
+
+import { Api } from "./api.js";
+import { CompareView } from "./compare.js";
+import { el, fill, setAttribute, setText } from "./dom.js";
+import { EvidenceView } from "./evidence.js";
+import { NetworkView } from "./heat.js";
+import { HelpDialog } from "./help.js";
+import { LearnView } from "./learn.js";
+import { linkOf, readLink, writeLink } from "./link.js";
+import { ProgramView } from "./program.js";
+import { RunsView } from "./runs.js";
+import { MachineView } from "./workbench.js";
+
+const KEPT_PROGRAMS = 30;
+
+class App {
+  constructor() {
+    this.api = new Api();
+    this.views = new Map();
+    this.programs = new Map();
+    this.kinds = [
+      ["machine", "Machine", MachineView],
+      ["program", "Program", ProgramView],
+      ["evidence", "Evidence", EvidenceView],
+      ["network", "Network", NetworkView],
+      ["compare", "Compare", CompareView],
+      ["learn", "Learn", LearnView],
+      ["runs", "Runs", RunsView],
+    ];
+    this.main = document.querySelector("main");
+    this.live = document.querySelector("#live");
+    this.help = new HelpDialog();
+  }
+
+  async begin() {
+    try {
+      this.start = await this.api.post("/api/start", {});
+    } catch (error) {
+      this.fail(this.main, error);
+      return;
+    }
+    this.buildTabs();
+    document.addEventListener("keydown", (event) => this.handleKey(event));
+    window.addEventListener("hashchange", () => this.follow());
+    document.querySelector("#copy").addEventListener("click", (event) => this.copyLink(event.target));
+    document.querySelector("#skip").addEventListener("click", (event) => {
+      event.preventDefault(); // the address says what is shown, not where the page is scrolled to
+      this.main.focus();
+    });
+    document.querySelector("#help").addEventListener("click", () => this.help.open());
+    setText(document.querySelector("#version"), this.start.version);
+    fill(this.main);
+    await this.follow();
+  }
+
+  buildTabs() {
+    this.tabs = new Map(this.kinds.map(([name, title]) => [name, el("a", { href: `#${name}` }, title)]));
+    fill(document.querySelector("nav ul"), [...this.tabs.values()].map((tab) => el("li", null, tab)));
+  }
+
+  /** Show what the address says. */
+  async follow() {
+    const { view, values } = readLink();
+    const [name, title, Kind] = this.kinds.find(([one]) => one === view) ?? this.kinds[0];
+    if (this.shown !== name) {
+      this.views.get(this.shown)?.hide();
+    }
+    this.shown = name;
+    if (!this.views.has(name)) {
+      this.views.set(name, new Kind(this));
+      this.main.append(this.views.get(name).element);
+    }
+    for (const [other, one] of this.views) {
+      one.element.hidden = other !== name;
+    }
+    for (const [other, tab] of this.tabs) {
+      setAttribute(tab, "aria-current", other === name ? "page" : null);
+      if (other === name && tab.offsetParent !== null) {
+        tab.scrollIntoView({ block: "nearest", inline: "nearest" });
+      }
+    }
+    document.title = `nram: ${title}`;
+    await this.views.get(name).show(values);
+  }
+
+  /** Go to a view and put it into the history. */
+  go(view, values) {
+    if (linkOf(view, values) === location.hash) {
+      return this.follow();
+    }
+    writeLink(view, values, false);
+    return this.follow();
+  }
+
+  /** A program's info; asked for once. */
+  program(reference) {
+    const key = JSON.stringify(reference);
+    if (!this.programs.has(key)) {
+      const wanted = this.api.post("/api/program", { program: reference });
+      wanted.catch(() => this.programs.delete(key));
+      this.programs.set(key, wanted);
+      if (this.programs.size > KEPT_PROGRAMS) {
+        this.programs.delete(this.programs.keys().next().value);
+      }
+    }
+    return this.programs.get(key);
+  }
+
+  /** The program that is shown when nothing was asked for: files of the command line come first. */
+  firstProgram() {
+    const { programs } = this.start;
+    const zoo = programs.find(({ name }) => name === "reverse@searched");
+    return { name: (programs[0].name.includes("@") && zoo ? zoo : programs[0]).name };
+  }
+
+  say(text) {
+    setText(this.live, text);
+  }
+
+  /** Show an error in an element. */
+  fail(element, error) {
+    const lines = (error.lines ?? []).map(([line, words]) => el("li", null, line === null ? words : `Line ${line}: ${words}`));
+    fill(element, el("p", { class: "problem-words" }, lines.length > 0 ? "This program has problems:" : error.message), lines.length > 0 ? el("ul", null, lines) : null);
+  }
+
+  async copyLink(button) {
+    try {
+      await navigator.clipboard.writeText(location.href);
+      this.say("The link is copied.");
+      setText(button, "Copied");
+    } catch {
+      window.prompt("The link of what you see:", location.href);
+      return;
+    }
+    setTimeout(() => setText(button, "Copy link"), 1500);
+  }
+
+  handleKey(event) {
+    const { target } = event;
+    const typing = target.matches("input, textarea, select, [contenteditable]");
+    const pressing = target.closest("button, a, summary") !== null && (event.key === " " || event.key === "Enter");
+    if (event.ctrlKey || event.metaKey || event.altKey || typing || pressing || this.help.isOpen()) {
+      return;
+    }
+    if (event.key === "?") {
+      this.help.open();
+    } else if (/^[1-9]$/.test(event.key) && Number(event.key) <= this.kinds.length) {
+      this.go(this.kinds[Number(event.key) - 1][0], {});
+    } else {
+      this.views.get(this.shown).handleKey?.(event);
+    }
+  }
+}
+
+new App().begin();

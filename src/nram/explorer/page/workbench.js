@@ -1,0 +1,126 @@
+// The machine view: a program, an input, and the stage on which it runs.
+
+import { el, fill, setText } from "./dom.js";
+import { InputPanel } from "./inputs.js";
+import { programOf, valuesOf, whole, writeLink } from "./link.js";
+import { MachineStage } from "./machine.js";
+import { ProgramPicker } from "./picker.js";
+
+const LINK_PAUSE = 250; // milliseconds: browsers limit how often a page may change its address
+
+export class MachineView {
+  constructor(app) {
+    this.app = app;
+    this.stage = null;
+    this.position = 0;
+    this.picker = new ProgramPicker(app, (program) => this.pick(program));
+    this.inputs = new InputPanel(app, (input) => this.run(input));
+    const edit = el("button", { type: "button", onclick: () => app.go("program", valuesOf(this.info.program)) }, "Show or edit");
+    this.picker.element.querySelector(".buttons").append(edit);
+    this.title = el("h2", null, "Machine");
+    this.facts = el("p", { class: "facts" });
+    this.problem = el("div", { class: "problem", role: "alert", hidden: true });
+    this.place = el("div", { class: "stage-place" });
+    const side = el("aside", { class: "input-side", "aria-label": "Program and input" }, this.picker.element, this.inputs.element);
+    const main = el("div", { class: "main-side" }, el("div", { class: "title-line" }, this.title, this.facts), this.problem, this.place);
+    this.element = el("section", { class: "view machine-view", "aria-label": "Machine" }, side, main);
+  }
+
+  /** Show what a link says; without a program, the one shown before. */
+  async show(values) {
+    const program = programOf(values) ?? this.info?.program ?? this.app.firstProgram();
+    await this.load(program, Object.keys(values).length === 0 && this.info ? this.current() : values);
+  }
+
+  async load(program, values) {
+    this.problem.hidden = true;
+    this.position = whole(values.step) ?? 0;
+    let info;
+    try {
+      info = await this.app.program(program);
+    } catch (error) {
+      this.fail(error, program);
+      return;
+    }
+    this.info = info;
+    this.picker.set(info.program, info.title);
+    setText(this.title, info.title);
+    fill(this.facts, ...factsOf(info));
+    this.stage?.stop();
+    this.stage = null;
+    await this.inputs.begin(info, values);
+  }
+
+  fail(error, program) {
+    const mend = "text" in program ? el("button", { type: "button", onclick: () => this.app.go("program", valuesOf(program)) }, "Mend the text") : null;
+    this.app.fail(this.problem, error);
+    this.problem.append(...(mend === null ? [] : [mend]));
+    this.problem.hidden = false;
+  }
+
+  /** The user chose a program. An input of the same task stays. */
+  pick(program) {
+    const values = this.info ? this.current() : {};
+    this.app.program(program).then(
+      (info) => this.load(program, info.task === this.info?.task ? { ...values, steps: null, step: 0 } : {}),
+      (error) => this.fail(error, program),
+    );
+  }
+
+  /** Run on this input. Called by the fields, and at the beginning. */
+  async run(input) {
+    const source = this.app.api.source(this.info.program, input.memory, input.size, input.steps);
+    const first = this.stage === null;
+    if (first) {
+      const edit = { start: (cell) => this.inputs.startOf(cell), commit: (cell, word) => this.inputs.editCell(cell, word) };
+      this.stage = new MachineStage(this.info, source, { edit, onMove: (frame) => this.moved(frame) });
+    }
+    const { stage } = this;
+    this.values = input.values;
+    await stage.open(source, { expected: input.expected, position: this.position });
+    if (first && stage === this.stage) {
+      fill(this.place, stage.element);
+      stage.render(stage.frame); // sizes are known only now
+    }
+  }
+
+  moved(frame) {
+    this.position = frame.position;
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => {
+      if (!this.element.hidden) {
+        writeLink("machine", this.current(), true);
+      }
+    }, LINK_PAUSE);
+  }
+
+  /** The values of the link that restores this state. */
+  current() {
+    return { ...valuesOf(this.info.program), ...this.values, step: this.position || null };
+  }
+
+  hide() {
+    this.stage?.stop();
+    clearTimeout(this.timer);
+  }
+
+  handleKey(event) {
+    if (event.key === "i") {
+      event.preventDefault();
+      this.inputs.memory.focus();
+      return true;
+    }
+    return this.stage?.handleKey(event) ?? false;
+  }
+}
+
+/** Short facts about a program, for the line under its title. */
+export function factsOf(info) {
+  const proven = info.evidence.proven_for_every_length;
+  return [
+    el("span", { class: `tag ${proven ? "good" : ""}` }, proven ? "✓ proven for every length" : "not proven"),
+    el("span", null, info.origin),
+    el("span", null, info.size),
+    info.limit === null ? null : el("span", null, `T(n) = ${info.limit}${info.needs_limit ? ", must be stopped there" : ""}`),
+  ];
+}
