@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import threading
 import time
@@ -88,9 +89,11 @@ def listen(settings: Settings) -> tuple[Settings, socket.socket]:
         family, kind, protocol, _, address = socket.getaddrinfo(
             settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        found = socket.socket(family, kind, protocol)
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        found.bind(address)
+        with contextlib.ExitStack() as unless_bound:
+            found = unless_bound.enter_context(socket.socket(family, kind, protocol))
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            found.bind(address)
+            unless_bound.pop_all()
     except OSError as error:
         what = f"{settings.host}, port {settings.port}: {error.strerror}"
         raise UsageError(f"cannot listen on {what}; choose another --port (0: any that is free) or --host") from None
