@@ -68,10 +68,13 @@ LAYERS = {
     "programs programs.native programs.simplify pictures search programs.extract learning",
     "soft_machine": "errors kinds modules tasks extensions machine training programs programs.extract api",
     "__init__": "errors extras deprecated",
+    "explorer": "errors extras limits messages files records process runtime lazy modules tasks extensions machine "
+    "training programs programs.native programs.python_source programs.simplify pictures programs.verify search "
+    "programs.extract pictures.soft_traces learning soft_machine __init__",
     "own_modules": "deprecated",
     "cli": "display errors extras limits kinds messages process progress files runtime module_tables modules tasks "
     "extensions machine training training.display programs programs.native programs.simplify pictures programs.verify "
-    "programs.prove search programs.extract pictures.soft_traces learning reproduction bench __init__",
+    "programs.prove search programs.extract pictures.soft_traces learning reproduction bench explorer __init__",
     "__main__": "process cli",
 }
 
@@ -86,6 +89,8 @@ LATE = {
         cli.extract -> programs.extract.from_run
         cli.trace -> pictures.soft_traces
         cli.trace -> training.member
+        explorer.networks -> soft_machine
+        explorer.runs -> programs.extract.from_run
         learning.job -> learning.by_training
         reproduction.measuring -> training.evaluation
         reproduction.models -> programs.extract.from_run
@@ -109,6 +114,9 @@ LATE = {
         search.job -> search.engine
         search.job -> search.shortening
         training.culling -> training.lexicase
+    """,
+    "starlette and uvicorn: help and bad usage do not wait for them": """
+        cli.serve -> explorer.server
     """,
     "rich: functions that show nothing do not wait for it": """
         api -> learning.display
@@ -137,7 +145,7 @@ LATE = {
         programs.ir -> programs.text
     """,
 }
-MOST_LATE = 43
+MOST_LATE = 46
 
 # Libraries that take long to import, and the layers that may import them. `nram.lazy` imports them on first use.
 HEAVY = {
@@ -163,6 +171,7 @@ QUICK = {
     "pictures.circuits": f"{JAX} llvmlite numba z3 matplotlib rich",
     "pictures.traces": f"{JAX} llvmlite numba z3 matplotlib rich",
     "api": f"{JAX} llvmlite numba z3 matplotlib rich",
+    "explorer.export": f"{JAX} llvmlite numba z3 matplotlib rich",
 }
 EVERY_VERB = f"{JAX} z3 matplotlib"
 
