@@ -1,8 +1,8 @@
-"""Hooks of the documentation site (mkdocs.yml): pages for files outside docs/.
+"""Hooks of the documentation site (mkdocs.yml): pages for files outside docs/, and programs that run in the page.
 
 Pages link to examples, sources and CONTRIBUTING.md by relative paths. These work wherever the repository is shown, but
 the site is made of docs/ alone. So each file that a page links to gets its own page under repository/, and the links
-lead there.
+lead there. `docs/at-work.md` shows the zoo's program of every task; its frames are pages of `nram export-page`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,10 @@ import re
 from pathlib import Path
 
 from mkdocs.structure.files import File
+
+from nram.explorer.export import exported_page, task_inputs
+from nram.extensions import get_task
+from nram.programs.library import zoo_entries
 
 ROOT = Path(__file__).parents[1]
 FOLDER = "repository"
@@ -47,6 +51,10 @@ def on_files(files, config):
         if not content.startswith(CODE_HEAD):
             _markdown[page] = f"{path}/README.md" if (ROOT / path).is_dir() else path
             waiting += _links_out(content, _markdown[page])
+    for entry in zoo_entries():
+        if entry.origin == "trained":
+            page = exported_page(entry.program, task_inputs(entry.program, get_task(entry.name)))
+            files.append(File.generated(config, f"at-work/{entry.name}.html", content=page))
     return files
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from nram.programs.library import zoo_entries
+
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(page.relative_to(ROOT / "docs") for page in (ROOT / "docs").rglob("*.md"))
 
@@ -62,6 +64,15 @@ def test_links_to_files_outside_the_documentation_lead_to_their_pages(site: Path
     assert "HALVE" in (site / "repository" / "src/nram/examples" / "modules" / "halve.py" / "index.html").read_text()
     assert (site / "repository" / "src/nram/examples" / "notebook" / "whole_way.ipynb").is_file()
     assert '"../../guide/"' in (site / "repository" / "CONTRIBUTING" / "index.html").read_text()
+
+
+def test_the_program_of_every_task_runs_in_the_site(site: Path):
+    """A frame for each; tests/explorer opens such pages in a browser."""
+    frames = re.findall(r'<iframe src="([^"]+)"', (site / "at-work" / "index.html").read_text())
+    assert sorted(frames) == sorted(f"{entry.name}.html" for entry in zoo_entries() if entry.origin == "trained")
+    assert len(frames) == 10
+    for frame in frames:
+        assert 'type="application/json" id="data"' in (site / "at-work" / frame).read_text()
 
 
 def test_a_link_that_leads_nowhere_stops_the_build(tmp_path: Path):

@@ -11,17 +11,14 @@ from nram.cli.memory_argument import HELP, add_input, named_memory, read_memory
 from nram.cli.output import print_json
 from nram.cli.program_argument import add_modules, add_program, program_of, require_limit
 from nram.errors import UsageError
-from nram.explorer.export import exported_page
+from nram.explorer.export import FIRST, exported_page, task_inputs
 from nram.explorer.settings import MOST_CELLS, MOST_STEPS
 from nram.files import check_destination, write_result
-from nram.programs.library import limit_for, task_of
+from nram.programs.library import task_of
 from nram.programs.memory import default_max_steps, prepare_memory
 
 if TYPE_CHECKING:
     from nram.programs.ir import Program
-
-SIZES = (1, 2, 3, 5, 8, 12)  # n of the instances that a page offers
-FIRST = 5  # n of the one that it begins with
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -85,13 +82,7 @@ def _instances(arguments: argparse.Namespace, program: Program) -> list[dict[str
     if program.task is None and arguments.task is None:
         return []
     task = task_of(program, arguments.task)
-    wanted = max(FIRST if arguments.complexity is None else arguments.complexity, task.min_complexity)
-    if task.least_memory(wanted) > MOST_CELLS:
+    wanted = FIRST if arguments.complexity is None else arguments.complexity
+    if task.least_memory(max(wanted, task.min_complexity)) > MOST_CELLS:
         raise UsageError(f"--complexity {wanted} needs more than {MOST_CELLS} cells, the most that a page shows")
-    sizes = [wanted, *(n for n in SIZES if n >= task.min_complexity and n != wanted)]
-    limit = limit_for(program, task)
-    found = []
-    for n in sizes:
-        for instance in task.sample(n, 2, arguments.seed):
-            found.append({**instance.as_dict(), "steps": limit(n), "complexity": n})
-    return found
+    return task_inputs(program, task, wanted, arguments.seed)

@@ -22,7 +22,11 @@ from nram.explorer.settings import MOST_CELLS, MOST_STEPS
 from nram.pictures.shapes import style_sheet
 from nram.programs.files import to_json
 from nram.programs.ir import Program
+from nram.programs.library import limit_for
+from nram.tasks import Task
 
+SIZES = (1, 2, 3, 5, 8, 12)  # n of the instances that a page offers
+FIRST = 5  # n of those that it begins with
 PAGE = files("nram.explorer").joinpath("page")
 ENTRY = "export.js"
 STYLES = ("style.css", "export.css")
@@ -59,6 +63,18 @@ def exported_page(program: Program, inputs: Sequence[dict[str, Any]]) -> str:
 <script type="module">{script}</script>
 </body></html>
 """
+
+
+def task_inputs(program: Program, task: Task, first: int = FIRST, seed: int = 0) -> list[dict[str, Any]]:
+    """Instances of a task with their answers, two of each size, those with n = `first` before the others."""
+    first = max(first, task.min_complexity)
+    sizes = [first, *(n for n in SIZES if n >= task.min_complexity and n != first)]
+    limit = limit_for(program, task)
+    return [
+        {**instance.as_dict(), "steps": limit(n), "complexity": n}
+        for n in sizes
+        for instance in task.sample(n, 2, seed)
+    ]
 
 
 def bundled(entry: str) -> str:

@@ -105,7 +105,7 @@ class ExportedPage {
 
 function labelOf(input, index) {
   const size = input.complexity === undefined ? `${input.input.length} cells` : `n = ${input.complexity}`;
-  return `${index + 1}: ${size}, ${input.steps} steps at most`;
+  return `${index + 1}: ${size}, T = ${input.steps}`;
 }
 
 const data = JSON.parse(document.getElementById("data").textContent);
