@@ -17,6 +17,7 @@ from typing import Literal
 from nram.errors import NramError, shown
 from nram.explorer.answering import Refused
 from nram.explorer.settings import Settings
+from nram.messages import visible
 
 Kind = Literal["train", "learn"]
 
@@ -105,8 +106,8 @@ def _names(folder: Path, most: int) -> list[str]:
 
 
 def _readable(name: str) -> str:
-    """A name that can be part of a JSON text."""
-    return os.fsencode(name).decode(errors="replace")
+    """A name that can be part of a JSON text and of an address."""
+    return visible(os.fsencode(name).decode(errors="replace")).replace("\n", "\\n")
 
 
 def _kind(path: Path) -> Kind | None:

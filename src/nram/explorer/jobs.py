@@ -53,6 +53,31 @@ Status = Literal["running", "done", "failed", "stopped"]
 Kind = Literal["learn", "verify"]
 
 
+class Events:
+    """What a job tells: everything at first, later on a part of what only shows progress."""
+
+    def __init__(self) -> None:
+        self._events: list[tuple[int, str, Any]] = []
+        self._last = 0
+        self._lock = threading.Lock()
+
+    def add(self, name: str, value: Any) -> None:
+        with self._lock:
+            self._last += 1
+            self._events.append((self._last, name, value))
+            if len(self._events) > MOST_EVENTS:
+                half = len(self._events) // 2
+                older = enumerate(self._events[:half])
+                self._events[:half] = [one for index, one in older if one[1] not in PROGRESS or index % 2]
+
+    def after(self, number: int) -> list[tuple[int, str, Any]]:
+        """The events with larger numbers. Numbers ascend from 1, and some are missing."""
+        with self._lock:
+            if self._last <= number:
+                return []
+            return [one for one in self._events if one[0] > number]
+
+
 class Job:
     """A process and the events that it sent."""
 
@@ -61,11 +86,10 @@ class Job:
         self.began, self.took = time.monotonic(), 0.0
         self.status: Status = "running"
         self.result: dict[str, Any] | None = None
-        self.events: list[tuple[int, str, Any]] = [(0, "begin", {"job": self.id, "kind": kind, "name": name})]
-        """Each with a number. Numbers ascend, and some are missing."""
+        self.events = Events()
+        self.events.add("begin", {"job": self.id, "kind": kind, "name": name})
         self._stop_asked = False
         self._sent = threading.Event()
-        self._lock = threading.Lock()
         # -P: the current folder may hold files of others, and is not searched for modules. A session of its own: Ctrl-C
         # in the terminal is for the server.
         self._process = subprocess.Popen(
@@ -94,30 +118,18 @@ class Job:
                 self.result = value
             if name == "failed":
                 self.status = "failed"
-            self._add(name, value)
+            self.events.add(name, value)
         status = self._process.wait()
+        for end in (output, self._input):
+            with contextlib.suppress(OSError):  # what could not be written
+                end.close()
         if self.result is None and self.status != "failed" and not self._stop_asked:
             self.status = "failed"
-            self._add("failed", {"error": f"the job's process ended without a result (status {status})"})
+            self.events.add("failed", {"error": f"the job's process ended without a result (status {status})"})
         self.took = time.monotonic() - self.began
         if self.status != "failed":
             self.status = "stopped" if self._stop_asked else "done"
-        self._add("end", {"status": self.status})
-
-    def _add(self, name: str, value: Any) -> None:
-        with self._lock:
-            self.events.append((self.events[-1][0] + 1, name, value))
-            if len(self.events) > MOST_EVENTS:
-                half = len(self.events) // 2
-                older = enumerate(self.events[:half])
-                self.events[:half] = [one for index, one in older if one[1] not in PROGRESS or index % 2]
-
-    def after(self, number: int) -> list[tuple[int, str, Any]]:
-        """The events with larger numbers."""
-        with self._lock:
-            if self.events[-1][0] <= number:
-                return []
-            return [one for one in self.events if one[0] > number]
+        self.events.add("end", {"status": self.status})
 
     @property
     def seconds(self) -> float:
@@ -180,7 +192,7 @@ class Jobs:
         job = self.find(id)
         text = None if job.result is None else job.result.get("program")
         if text is None:
-            text = next((value["text"] for _, name, value in reversed(job.after(-1)) if name == "program"), None)
+            text = next((value["text"] for _, name, value in reversed(job.events.after(0)) if name == "program"), None)
         if text is None:
             raise Refused(f"the job {id} has no program yet", 409)
         return program_from(text)
@@ -269,9 +281,9 @@ def list_jobs(explorer: Explorer, parts: Mapping[str, str]) -> dict[str, Any]:
 async def follow_job(explorer: Explorer, parts: Mapping[str, str]) -> AsyncIterator[tuple[str, Any]]:
     """All events of a job from its beginning, until it ends."""
     job = explorer.jobs.find(parts["job"])
-    last, ended = -1, False
+    last, ended = 0, False
     while not ended:
-        for number, name, value in job.after(last):
+        for number, name, value in job.events.after(last):
             yield name, value
             last, ended = number, name == "end"
         if not ended:

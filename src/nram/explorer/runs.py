@@ -350,6 +350,7 @@ def open_member(settings: Settings, id: str, member: int) -> tuple[Entry, RunFol
     require("train", "a trained member")
     run = RunFolder.open(entry.path)
     with _named_files(entry):
+        _ = run.config  # a refusal comes before JAX
         status = run.member_file(member).stat()
     return entry, run, (status.st_mtime_ns, status.st_size)
 

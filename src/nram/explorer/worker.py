@@ -190,7 +190,13 @@ def _new_folder(kept: Path, name: str) -> Path:
 def _example(file: ExampleFile) -> dict[str, Any]:
     """A small example of the file, to look at the program with."""
     chosen = next((one for one in file.examples if one.size > 2), file.examples[-1])
-    return {"memory": chosen.instance.input, "expected": chosen.instance.output, "steps": chosen.instance.steps}
+    instance = chosen.instance
+    return {
+        "memory": instance.input,
+        "expected": instance.output,
+        "cells": instance.cells,
+        "steps": instance.steps,
+    }
 
 
 class _Telling(LearningCallbacks):
