@@ -286,6 +286,22 @@ def mutants(found: Lines) -> list[list[str]]:
     return rows
 
 
+def explorer(found: Lines) -> list[list[str]]:
+    """How fast the explorer's server answers."""
+    names = {
+        "steps": "a step",
+        "million": "a piece of a run of a million steps",
+        "networks": "a network, 64 cells",
+        "clients": "a step, a hundred clients at once",
+    }
+    rows = [["", "requests", "median", "95% are faster than", "slowest", "first"]]
+    for subject, [line] in found.items():
+        first = f"{line['first_ms']:g} ms" if "first_ms" in line else ""
+        times = (f"{line[name]:g} ms" for name in ("median_ms", "p95_ms", "most_ms"))
+        rows.append([names[subject], f"{line['requests']:,}", *times, first])
+    return rows
+
+
 KINDS: dict[str, Callable[[Lines], list[list[str]]]] = {
     "runs": runs,
     "subjects": subjects,
@@ -299,6 +315,7 @@ KINDS: dict[str, Callable[[Lines], list[list[str]]]] = {
     "overview": overview,
     "proofs": proofs,
     "mutants": mutants,
+    "explorer": explorer,
     "zoo-sizes": zoo_sizes,
     "zoo-models": zoo_models,
     "zoo-proofs": zoo_proofs,

@@ -32,8 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.epilog = (
         "The server listens on this machine alone. With --host 0.0.0.0 others reach it too, over a connection that is "
-        f"not encrypted; then it asks for a token, which is drawn at random or taken from {TOKEN}. Python "
-        "files are loaded only if they are named here (--task, --module), never from the page."
+        f"not encrypted; then it asks for a token, which is drawn at random. If {TOKEN} is set, it asks for this one in "
+        "any case. Python files are loaded only if they are named here (--task, --module), never from the page."
     )
     parser.add_argument(
         "programs", nargs="*", type=pasted, metavar="PROGRAM", help="program files to offer beside those of the zoo"
@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
         if not folder.is_dir():
             raise UsageError(f"--runs {folder} is not a folder")
     alone = is_loopback(arguments.host)
-    token = None if alone else os.environ.get(TOKEN) or secrets.token_urlsafe(24)
+    token = os.environ.get(TOKEN) or (None if alone else secrets.token_urlsafe(24))
     settings = Settings(
         host=arguments.host,
         port=arguments.port,
