@@ -1,11 +1,184 @@
-import { el } from "./dom.js";
+// Two programs side by side on one input, in lockstep.
+
+import { counted, el, fill, grouped } from "./dom.js";
+import { InputPanel } from "./inputs.js";
+import { programOf, valuesOf, whole, writeLink } from "./link.js";
+import { MachineStage } from "./machine.js";
+import { ProgramPicker } from "./picker.js";
+import { Player } from "./player.js";
+
+const MOST_COMPARED = 20000; // steps that are searched for a difference
+const LINK_PAUSE = 250; // milliseconds
 
 export class CompareView {
   constructor(app) {
-    this.element = el("section", { class: "view" }, "compare");
+    this.app = app;
+    this.position = 0;
+    this.jobs = 0;
+    this.sides = ["program", "other"].map((key, index) => ({ key, index, place: el("div", { class: "compare-side" }) }));
+    for (const side of this.sides) {
+      const label = side.index === 0 ? "First program" : "Second program";
+      side.picker = new ProgramPicker(app, (program) => this.pick(side, program), { label });
+    }
+    this.inputs = new InputPanel(app, (input) => this.run(input));
+    this.player = new Player((position, isLast) => this.seek(position, isLast));
+    this.finding = el("div", { class: "finding", role: "status" });
+    this.problem = el("div", { class: "problem", role: "alert", hidden: true });
+    const pickers = this.sides.map((side) => side.picker.element);
+    this.element = el(
+      "section",
+      { class: "view machine-view", "aria-label": "Compare" },
+      el("aside", { class: "input-side", "aria-label": "Programs and input" }, pickers, this.inputs.element),
+      el(
+        "div",
+        { class: "main-side" },
+        el("div", { class: "title-line" }, el("h2", null, "Two programs on one input")),
+        this.problem,
+        el("div", { class: "stage" }, this.player.element, this.finding, el("div", { class: "compare" }, this.sides.map((side) => side.place))),
+      ),
+    );
   }
 
-  async show() {}
+  async show(values) {
+    const empty = Object.keys(values).length === 0;
+    if (empty && this.values) {
+      return writeLink("compare", this.current(), true);
+    }
+    const first = programOf(values) ?? this.app.firstProgram();
+    const second = programOf(values, "other") ?? this.partner(first);
+    return this.load([first, second], values);
+  }
 
-  hide() {}
+  /** Another program for the same task, to begin with. */
+  partner(program) {
+    const { programs } = this.app.start;
+    const task = programs.find(({ name }) => name === program.name)?.task ?? null;
+    const other = programs.find((one) => one.task === task && one.name !== program.name) ?? programs[0];
+    return { name: other.name };
+  }
+
+  async load(programs, values) {
+    this.problem.hidden = true;
+    this.position = whole(values.step) ?? 0;
+    let infos;
+    try {
+      infos = await Promise.all(programs.map((program) => this.app.program(program)));
+    } catch (error) {
+      this.app.fail(this.problem, error);
+      this.problem.hidden = false;
+      return;
+    }
+    this.sides.forEach((side, index) => {
+      side.info = infos[index];
+      side.stage = null;
+      side.picker.set(side.info.program, side.info.title);
+    });
+    await this.inputs.begin(infos[0], values);
+  }
+
+  pick(side, program) {
+    const programs = this.sides.map((one) => (one === side ? program : one.info.program));
+    const { task, ...others } = this.current();
+    this.load(programs, side.index === 0 && task ? { size: others.size } : { ...others, task, step: 0 });
+  }
+
+  async run(input) {
+    this.values = input.values;
+    this.jobs += 1;
+    const job = this.jobs;
+    for (const side of this.sides) {
+      const source = this.app.api.source(side.info.program, input.memory, input.size, input.steps);
+      const fresh = !side.stage;
+      side.stage ??= new MachineStage(side.info, source, { player: this.player, parts: ["registers", "listing"], heading: side.info.title });
+      await side.stage.open(source, { expected: input.expected, position: this.position });
+      if (fresh) {
+        fill(side.place, side.stage.element);
+      }
+    }
+    const total = Math.max(...this.sides.map((side) => side.stage.reader.total));
+    await this.player.open(total, this.position);
+    const found = await firstDifference(...this.sides.map((side) => side.stage.reader));
+    if (job === this.jobs) {
+      this.tell(found);
+    }
+  }
+
+  async seek(position, isLast) {
+    const stages = this.sides.map((side) => side.stage);
+    await Promise.all(stages.map((stage) => stage.show(position, isLast)));
+    const [a, b] = stages.map((stage) => stage.frame);
+    const different = new Set(a.memory.map((_, cell) => cell).filter((cell) => a.memory[cell] !== b.memory[cell]));
+    stages.forEach((stage) => stage.markDifferences(different));
+    this.position = position;
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => {
+      if (!this.element.hidden) {
+        writeLink("compare", this.current(), true);
+      }
+    }, LINK_PAUSE);
+  }
+
+  /** Say where the runs part, and how they end. */
+  tell(found) {
+    const [a, b] = this.sides.map((side) => side.stage.reader);
+    const cells = a.ending.memory.map((_, cell) => cell).filter((cell) => a.ending.memory[cell] !== b.ending.memory[cell]);
+    const lengths = a.total === b.total ? `Both take ${counted(a.total, "step")}.` : `The first takes ${counted(a.total, "step")}, the second ${grouped(b.total)}.`;
+    const ends = cells.length === 0 ? "They end with the same memory." : `At the end ${counted(cells.length, "cell")} differ: ${cells.slice(0, 8).join(", ")}${cells.length > 8 ? ", …" : ""}.`;
+    const parts = [el("p", null, el("strong", null, ends), ` ${lengths} ${this.verdict()}`)];
+    if (found.cell === null) {
+      parts.push(el("p", null, found.complete ? "Their memories are the same after every step." : `Their memories are the same in the first ${found.position} steps.`));
+    } else {
+      const words = `Their memories first differ after ${counted(found.position, "step")}: cell ${found.cell} holds ${found.values[0]} in the first run and ${found.values[1]} in the second.`;
+      parts.push(el("p", null, words, " ", el("button", { type: "button", onclick: () => this.player.go(found.position) }, "Go there")));
+    }
+    fill(this.finding, parts);
+  }
+
+  /** Which of the two are right, where it is known what is expected. */
+  verdict() {
+    const stages = this.sides.map((side) => side.stage);
+    if (stages[0].expected === null) {
+      return "";
+    }
+    const [first, second] = stages.map((stage) => stage.wrongCells(stage.reader.ending.memory).size === 0);
+    if (first === second) {
+      return first ? "Both are right in the output cells." : "Both are wrong in the output cells.";
+    }
+    return `Only the ${first ? "first" : "second"} is right in the output cells.`;
+  }
+
+  current() {
+    const [first, second] = this.sides.map((side) => side.info.program);
+    return { ...valuesOf(first), ...valuesOf(second, "other"), ...this.values, step: this.position || null };
+  }
+
+  hide() {
+    this.player.pause();
+    clearTimeout(this.timer);
+  }
+
+  handleKey(event) {
+    return this.player.handleKey(event);
+  }
+}
+
+/** The first position at which the memories differ, and a cell in which they do. */
+export async function firstDifference(a, b) {
+  const memories = await Promise.all([a, b].map(async (reader) => (await reader.frame(0)).memory));
+  const last = Math.max(a.total, b.total);
+  const most = Math.min(last, MOST_COMPARED);
+  for (let position = 1; position <= most; position += 1) {
+    const written = new Set();
+    for (const [index, reader] of [a, b].entries()) {
+      for (const [pointer, value] of (await reader.step(position - 1))?.writes ?? []) {
+        memories[index][pointer] = value;
+        written.add(pointer);
+      }
+    }
+    const cell = [...written].find((one) => memories[0][one] !== memories[1][one]);
+    if (cell !== undefined) {
+      return { position, cell, values: memories.map((memory) => memory[cell]), complete: true };
+    }
+  }
+  return { position: most, cell: null, values: null, complete: most === last };
 }

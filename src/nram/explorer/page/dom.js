@@ -21,13 +21,13 @@ function filled(element, attributes, children) {
       element.setAttribute(name, value === true ? "" : String(value));
     }
   }
-  element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
   return element;
 }
 
 /** Put these children in place of the present ones. */
 export function fill(element, ...children) {
-  element.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  element.replaceChildren(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
   return element;
 }
 
@@ -67,6 +67,16 @@ export function counted(count, word) {
 /** A number with commas between its thousands. */
 export function grouped(count) {
   return count.toLocaleString("en-US");
+}
+
+/** A table of words. */
+export function table(columns, rows) {
+  return el(
+    "table",
+    null,
+    el("thead", null, el("tr", null, columns.map((words) => el("th", { scope: "col" }, words)))),
+    el("tbody", null, rows.map((row) => el("tr", null, row.map((words) => el("td", null, words))))),
+  );
 }
 
 /** A labelled field: the control, its label, and a place for its error. */

@@ -1,11 +1,212 @@
-import { el } from "./dom.js";
+// The network view: the distributions of a trained network's machine, with the hard program beside them.
+
+import { counted, el, fill, setText } from "./dom.js";
+import { InputPanel } from "./inputs.js";
+import { programOf, valuesOf, whole, writeLink } from "./link.js";
+import { MachineStage } from "./machine.js";
+import { ProgramPicker } from "./picker.js";
+import { Player } from "./player.js";
+import { SoftRun, drawHeat, haltingChart, wireRow } from "./soft.js";
+
+const LINK_PAUSE = 250; // milliseconds
+const PADDING = 34; // pixels of a panel beside its content
+const DECIDED = 250; // of 255: a wire with such a weight is as good as hard
 
 export class NetworkView {
   constructor(app) {
-    this.element = el("section", { class: "view" }, "network");
+    this.app = app;
+    this.position = 0;
+    this.jobs = 0;
+    this.picker = new ProgramPicker(app, (program) => this.pick(program), { label: "Network", filter: (program) => program.network, files: false });
+    this.inputs = new InputPanel(app, (input) => this.run(input));
+    this.player = new Player((position, isLast) => this.seek(position, isLast));
+    this.title = el("h2", null, "Network");
+    this.facts = el("p", { class: "facts" });
+    this.problem = el("div", { class: "problem", role: "alert", hidden: true });
+    this.words = el("p", { class: "step-words", "aria-live": "polite" });
+    this.player.onPlaying = (on) => this.words.setAttribute("aria-live", on ? "off" : "polite");
+    this.tape = this.heatPanel("Soft tape", "Columns are cells, with the probability of every value. A square marks the value of the hard program.");
+    this.registers = this.heatPanel("Soft registers", "");
+    this.halting = el("div", { class: "halting" });
+    this.wires = el("ul", { class: "wires" });
+    this.row = el("div", { class: "soft-row" }, this.tape.element, this.registers.element, el("section", { class: "panel grows" }, el("h3", null, "Halting"), this.halting));
+    this.undecided = el("input", { type: "checkbox", id: "undecided", onchange: () => this.showWires() });
+    this.hard = el("div", { class: "hard-place" });
+    this.stage = el(
+      "div",
+      { class: "stage", hidden: true },
+      this.player.element,
+      this.words,
+      this.row,
+      el("section", { class: "panel" }, el("h3", null, "The program that was extracted from it"), this.hard),
+      el(
+        "section",
+        { class: "panel" },
+        el("h3", null, "Wires by weight"),
+        el("p", { class: "check" }, this.undecided, el("label", { for: "undecided" }, "Only wires that are not decided in this step")),
+        this.wires,
+      ),
+    );
+    this.element = el(
+      "section",
+      { class: "view network-view", "aria-label": "Network" },
+      el("aside", { class: "input-side", "aria-label": "Network and input" }, this.picker.element, this.inputs.element),
+      el("div", { class: "main-side" }, el("div", { class: "title-line" }, this.title, this.facts), this.problem, this.stage),
+    );
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
+    new ResizeObserver(() => this.draw()).observe(this.row);
   }
 
-  async show() {}
+  heatPanel(title, hint) {
+    const canvas = el("canvas", { role: "img" });
+    const place = el("div", { class: "heat" }, canvas);
+    const under = el("p", { class: "hint readout" }, hint);
+    canvas.addEventListener("pointermove", (event) => setText(under, this.readout(canvas, event) ?? hint));
+    canvas.addEventListener("pointerleave", () => setText(under, hint));
+    return { canvas, place, element: el("section", { class: "panel" }, el("h3", null, title), place, under) };
+  }
 
-  hide() {}
+  async show(values) {
+    if (!this.app.start.programs.some((program) => program.network) && !values.run) {
+      this.fail(new Error("Networks need the training library: install it with pip install 'nram[train]'."));
+      return;
+    }
+    if (Object.keys(values).length === 0 && this.values) {
+      writeLink("network", this.current(), true);
+      return;
+    }
+    await this.load(programOf(values) ?? this.network ?? { name: this.firstNetwork() }, values);
+  }
+
+  firstNetwork() {
+    const names = this.app.start.programs.filter((program) => program.network).map(({ name }) => name);
+    return names.find((name) => name === "copy@trained") ?? names[0];
+  }
+
+  fail(error) {
+    this.app.fail(this.problem, error);
+    this.problem.hidden = false;
+    this.stage.hidden = true;
+  }
+
+  async load(network, values) {
+    this.problem.hidden = true;
+    this.position = whole(values.step) ?? 0;
+    this.network = network;
+    this.values = null;
+    setText(this.facts, "The network is loading …");
+    try {
+      [this.about, this.info] = await Promise.all([this.app.api.post("/api/network", { network }), this.app.program(network)]);
+    } catch (error) {
+      setText(this.facts, "");
+      this.fail(error);
+      return;
+    }
+    const { about } = this;
+    this.picker.set(network, about.title);
+    setText(this.title, about.title);
+    const facts = [about.task, `${about.controller}, ${about.parameters} parameters`, counted(about.registers, "register"), counted(about.modules.length, "module"), `trained up to n = ${about.trained_up_to}`];
+    fill(this.facts, facts.map((words) => el("span", null, words)));
+    this.inputs.limits = about.most;
+    this.hardStage = new MachineStage(this.info, null, { player: this.player, parts: ["registers"] });
+    fill(this.hard, this.hardStage.element);
+    await this.inputs.begin(this.info, values);
+  }
+
+  pick(network) {
+    this.load(network, {});
+  }
+
+  async run(input) {
+    this.jobs += 1;
+    const job = this.jobs;
+    const source = this.app.api.source(this.info.program, input.memory, input.size, input.steps);
+    await this.hardStage.open(source, { expected: input.expected, position: 0 });
+    // a few steps more than the program takes: what the network does after it should have halted is worth seeing
+    const steps = input.steps ?? this.hardStage.reader.total + 2;
+    const most = Math.max(1, Math.min(steps, this.about.most.steps));
+    this.stage.classList.add("waiting");
+    try {
+      const answer = await this.app.api.post("/api/soft", { network: this.network, memory: input.memory, memory_size: input.size, max_steps: most });
+      if (job !== this.jobs) {
+        return;
+      }
+      this.soft = new SoftRun(answer, this.about);
+    } finally {
+      this.stage.classList.remove("waiting");
+    }
+    this.values = input.values;
+    this.stage.hidden = false;
+    this.problem.hidden = true;
+    await this.player.open(this.soft.steps, this.position);
+  }
+
+  async seek(position, isLast) {
+    await this.hardStage.show(position, isLast);
+    if (!isLast()) {
+      return;
+    }
+    this.position = position;
+    this.draw();
+    this.showWires();
+    fill(this.halting, haltingChart(this.soft, position));
+    setText(this.words, this.soft.words(position, this.hardStage.frame.memory));
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => {
+      if (!this.element.hidden) {
+        writeLink("network", this.current(), true);
+      }
+    }, LINK_PAUSE);
+  }
+
+  draw() {
+    if (!this.soft || this.element.hidden || this.stage.hidden || !this.hardStage.frame) {
+      return;
+    }
+    const { soft, position } = this;
+    const columns = Array.from({ length: soft.size }, (_, cell) => String(cell));
+    const names = Array.from({ length: soft.registers }, (_, index) => `r${index + 1}`);
+    const room = this.row.clientWidth - PADDING;
+    drawHeat(this.tape.canvas, room, soft.tapeAt(position), columns, this.hardStage.frame.memory);
+    drawHeat(this.registers.canvas, room, soft.registersAt(position), names, null);
+    this.tape.canvas.setAttribute("aria-label", `Likeliest values of the cells: ${soft.best.memory[position].join(" ")}`);
+    this.registers.canvas.setAttribute("aria-label", `Likeliest values of the registers: ${soft.best.registers[position].join(" ")}`);
+  }
+
+  /** What is under the pointer, in words. */
+  readout(canvas, event) {
+    const { left, top, width, height } = canvas.getBoundingClientRect();
+    const heat = canvas === this.tape.canvas ? this.soft.tapeAt(this.position) : this.soft.registersAt(this.position);
+    const found = canvas.place?.((event.clientX - left) / width, (event.clientY - top) / height);
+    if (!found) {
+      return null;
+    }
+    const weight = heat[found.column * this.soft.size + found.value] / 255;
+    const name = canvas === this.tape.canvas ? `cell ${found.column}` : `r${found.column + 1}`;
+    return `${name} is ${found.value} with probability ${weight.toFixed(2)}`;
+  }
+
+  showWires() {
+    const { soft, position } = this;
+    if (position === soft.steps) {
+      fill(this.wires, el("li", { class: "pale" }, "No step follows."));
+      return;
+    }
+    const rows = this.about.wires.map((name, wire) => ({ name, choices: soft.choices(position, wire) }));
+    const shown = this.undecided.checked ? rows.filter(({ choices }) => choices[0].weight < DECIDED) : rows;
+    fill(this.wires, shown.length > 0 ? shown.map(wireRow) : el("li", { class: "pale" }, "Every wire is decided in this step."));
+  }
+
+  current() {
+    return { ...valuesOf(this.network), ...this.values, step: this.position || null };
+  }
+
+  hide() {
+    this.player.pause();
+    clearTimeout(this.timer);
+  }
+
+  handleKey(event) {
+    return this.soft ? this.player.handleKey(event) : false;
+  }
 }

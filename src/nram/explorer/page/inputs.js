@@ -3,6 +3,7 @@
 import { el, field, setError, setText } from "./dom.js";
 import { whole } from "./link.js";
 
+const FEWEST_CELLS = 3;
 const PAUSE = 350; // milliseconds after a key before the input is tried
 
 /** The numbers of a memory, however they are separated; an Error says which word is none. */
@@ -14,6 +15,9 @@ export function parseMemory(text, size, most) {
   const cells = size ?? words.length;
   if (words.length > most || cells > most) {
     throw new Error(`This is more than ${most} cells, the most that the page shows.`);
+  }
+  if (cells < FEWEST_CELLS) {
+    throw new Error(`A memory has at least ${FEWEST_CELLS} cells.`);
   }
   if (words.length > cells) {
     throw new Error(`These are ${words.length} values for ${cells} cells: give more cells or fewer values.`);
@@ -29,16 +33,24 @@ export function parseMemory(text, size, most) {
   });
 }
 
+/** "5=3 6=4": what cells 5 and 6 should hold at the end. */
+function expectedOf(words) {
+  const pairs = words.split(" ").map((word) => word.split("=").map(whole));
+  const known = pairs.filter((pair) => pair.length === 2 && !pair.includes(null));
+  return { output: Object.fromEntries(known), cells: known.map(([cell]) => cell) };
+}
+
 /**
  * The fields. `onInput(input)` gets {memory, size, steps, expected, values}: expected is null for a memory that was typed,
  * values are those that restore the input from a link.
  */
 export class InputPanel {
-  constructor(app, onInput) {
+  constructor(app, onInput, hint = "Values of the cells from cell 0 on.") {
     this.app = app;
     this.onInput = onInput;
     this.sampled = null; // the example of a task that the memory is, until it is edited
-    this.task = null;
+    this.limits = app.start.limits;
+    this.given = null; // what a link says about the output of the memory in it
     this.jobs = 0;
     const typed = () => this.later();
     this.memory = el("textarea", { rows: 3, spellcheck: "false", autocomplete: "off", class: "numbers", oninput: typed });
@@ -56,7 +68,7 @@ export class InputPanel {
     this.element = el(
       "div",
       { class: "input-panel" },
-      field("Memory", this.memory, "Values of the cells from cell 0 on. Click a cell of the tape to change it there."),
+      field("Memory", this.memory, hint),
       el("div", { class: "pair" }, field("Cells", this.size), field("Step limit", this.steps)),
       el(
         "form",
@@ -81,8 +93,10 @@ export class InputPanel {
     } else if (info.task !== null && this.hasTask(info.task)) {
       this.choose(info.task, whole(values.n), whole(values.seed));
     }
+    this.given = null;
     if (values.memory) {
       this.sampled = null;
+      this.given = values.expected ? { ...expectedOf(values.expected), memory: values.memory, words: values.expected } : null;
       this.memory.value = values.memory;
       return this.run();
     }
@@ -137,6 +151,7 @@ export class InputPanel {
     if (job !== this.jobs) {
       return;
     }
+    this.given = null;
     this.sampled = { ...sample, task, seed };
     this.memory.value = sample.input.join(" ");
     if (this.info.needs_limit) {
@@ -149,8 +164,11 @@ export class InputPanel {
     clearTimeout(this.timer);
     this.jobs += 1;
     this.timer = setTimeout(() => {
-      if (this.sampled !== null && this.memory.value.trim() !== this.sampled.input.join(" ")) {
+      if (this.memory.value.trim() !== this.sampled?.input.join(" ")) {
         this.sampled = null;
+      }
+      if (this.memory.value.trim() !== this.given?.memory) {
+        this.given = null;
       }
       this.run();
     }, PAUSE);
@@ -170,6 +188,7 @@ export class InputPanel {
     }
     memory[cell] = value;
     this.sampled = null;
+    this.given = null;
     this.memory.value = memory.join(" ");
     this.run();
   }
@@ -185,7 +204,8 @@ export class InputPanel {
       return;
     }
     this.last = { memory: input.memory, cells: input.size ?? input.memory.length };
-    setText(this.note, this.sampled === null ? "The memory was typed: no output is expected." : `Example of ${this.sampled.task}: T(n) = ${this.sampled.steps} steps, ${this.sampled.cells.length} output cells.`);
+    const typed = this.given === null ? "The memory was typed: no output is expected." : "A counterexample, with the output that is expected.";
+    setText(this.note, this.sampled === null ? typed : `Example of ${this.sampled.task}: T(n) = ${this.sampled.steps} steps, ${this.sampled.cells.length} output cells.`);
     try {
       await this.onInput(input);
     } catch (error) {
@@ -194,14 +214,15 @@ export class InputPanel {
   }
 
   checked() {
-    const { cells, steps: mostSteps } = this.app.start.limits;
+    const { cells, steps: mostSteps } = this.limits;
     const [size, steps] = [whole(this.size.value), whole(this.steps.value)];
     const wrongSize = this.size.value !== "" && (size === null || size < 1 || size > cells);
     const wrongSteps = this.steps.value !== "" && (steps === null || steps > mostSteps);
     setError(this.size, wrongSize ? `1 to ${cells} cells.` : null);
-    setError(this.steps, wrongSteps ? `0 to ${mostSteps} steps.` : null);
+    const needed = this.info.needs_limit && this.steps.value === "" ? "This program must be stopped at T(n): give the number of steps." : null;
+    setError(this.steps, wrongSteps ? `0 to ${mostSteps} steps.` : needed);
     setError(this.memory, null);
-    if (wrongSize || wrongSteps) {
+    if (wrongSize || wrongSteps || needed !== null) {
       return null;
     }
     let memory;
@@ -211,9 +232,9 @@ export class InputPanel {
       setError(this.memory, error.message);
       return null;
     }
-    const { sampled } = this;
-    const origin = sampled === null ? { memory: memory.join(" ") } : { task: sampled.task, n: sampled.complexity, seed: sampled.seed };
-    const expected = sampled === null ? null : { output: sampled.output, cells: sampled.cells };
+    const { sampled, given } = this;
+    const origin = sampled === null ? { memory: memory.join(" "), expected: given?.words } : { task: sampled.task, n: sampled.complexity, seed: sampled.seed };
+    const expected = sampled === null ? given : { output: sampled.output, cells: sampled.cells };
     return { memory, size, steps, expected, values: { ...origin, size, steps } };
   }
 }

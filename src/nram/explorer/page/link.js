@@ -34,6 +34,10 @@ export function programOf(values, key = "program") {
   if (!words) {
     return null;
   }
+  if (words.startsWith("run:")) {
+    const [, member, run] = words.split(":");
+    return { run, member: whole(member) ?? 0 };
+  }
   return words.startsWith("text:") ? { text: words.slice(5) } : { name: words };
 }
 
@@ -45,7 +49,11 @@ export function valuesOf(program, key = "program") {
   if ("text" in program) {
     return { [key]: `text:${program.text}` };
   }
-  return "name" in program ? { [key]: program.name } : { ...program };
+  if ("name" in program) {
+    return { [key]: program.name };
+  }
+  const member = `run:${program.member ?? 0}:${program.run}`; // a second program has only one key of its own
+  return key === "program" || !("run" in program) ? { ...program } : { [key]: member };
 }
 
 /** A whole number that is not negative, or null for anything else. */

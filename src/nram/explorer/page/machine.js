@@ -1,6 +1,6 @@
 // All that shows one run of a program: player, tape, registers, circuit, listing. It needs no server.
 
-import { counted, el, setAttribute, setText } from "./dom.js";
+import { counted, el, grouped, setAttribute, setText } from "./dom.js";
 import { CircuitPanel, ListingPanel, RegistersPanel } from "./panels.js";
 import { Player, RunReader } from "./player.js";
 import { Tape } from "./tape.js";
@@ -37,7 +37,7 @@ export class MachineStage {
       options.player ? null : this.player.element,
       this.words,
       this.problem,
-      el("section", { class: "panel tape-panel", "aria-label": "Tape" }, this.tape.element, legend()),
+      el("div", { class: "panel tape-panel" }, this.tape.element, legend()),
       el("div", { class: "below" }, side(["registers", "circuit"]), parts.includes("listing") ? side(["listing"]) : null),
     );
     if (!options.player) {
@@ -48,15 +48,15 @@ export class MachineStage {
   /** Show a run from this position on. `expected` has the output and the output cells of a task's example, if it is one. */
   async open(source = this.source, { expected = null, position = 0 } = {}) {
     const reader = new RunReader(source);
+    this.opening = reader;
     await reader.open();
+    if (this.opening !== reader) {
+      return; // a later run was asked for in the meantime
+    }
     this.source = source;
     this.reader = reader;
     this.expected = expected;
-    this.element.classList.remove("stale");
-    if (this.options.player) {
-      return this.show(Math.min(position, reader.total));
-    }
-    return this.player.open(reader.total, position);
+    await (this.options.player ? this.show(position) : this.player.open(reader.total, position));
   }
 
   /** Show a position of the run, unless a later wish has come in the meantime. */
@@ -131,8 +131,8 @@ export function accessesOf(step, row) {
     return found;
   }
   const names = { READ: [], WRITE: [] };
-  for (const { module, line } of row.operations) {
-    names[module]?.push(/\(([^,)]*)/.exec(row.lines[line])[1].trim());
+  for (const { module, words } of row.operations) {
+    names[module]?.push(/\(([^,)]*)/.exec(words)[1]);
   }
   found.reads = step.reads.map(([pointer, value], index) => ({ pointer, value, name: names.READ[index] }));
   found.writes = step.writes.map(([pointer, value], index) => ({ pointer, value, name: names.WRITE[index] }));
@@ -149,7 +149,7 @@ export function stepWords(info, frame, row) {
     ...news.map(([name, , then]) => `${name} becomes ${then}`),
     ...(step.halt ? ["halts"] : []),
   ];
-  return `Step ${position + 1} of ${total}: ${[row.label, ...(parts.length > 0 ? parts : ["changes nothing"])].join(", ")}.`;
+  return `Step ${grouped(position + 1)} of ${grouped(total)}: ${[row.label, ...(parts.length > 0 ? parts : ["changes nothing"])].join(", ")}.`;
 }
 
 function legend() {

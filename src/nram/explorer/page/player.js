@@ -54,6 +54,15 @@ export class RunReader {
     return this.replayed(piece, position);
   }
 
+  /** The step from this position on; null at the end of the run. */
+  async step(position) {
+    if (position >= this.total) {
+      return null;
+    }
+    const piece = await this.piece(Math.floor(position / PIECE));
+    return piece.steps[position - piece.start];
+  }
+
   prefetch(position, number) {
     const within = position - number * PIECE;
     const next = within > PIECE - NEAR ? number + 1 : within < NEAR ? number - 1 : -1;

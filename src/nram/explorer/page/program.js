@@ -1,11 +1,171 @@
-import { el } from "./dom.js";
+// The program view: its text, which can be edited, its circuits, its table, where it comes from, and files of it.
+
+import { download } from "./api.js";
+import { el, fill, setText, table } from "./dom.js";
+import { CodeEditor } from "./editor.js";
+import { programOf, valuesOf, writeLink } from "./link.js";
+import { ProgramPicker } from "./picker.js";
+import { drawing } from "./shapes.js";
+import { factsOf } from "./workbench.js";
+
+const PAUSE = 400; // milliseconds after a key before the text is checked
+const FORMS = [["text", "Text"], ["json", "JSON"], ["c", "C"], ["python", "Python"], ["svg", "SVG"]];
 
 export class ProgramView {
   constructor(app) {
-    this.element = el("section", { class: "view" }, "program");
+    this.app = app;
+    this.jobs = 0;
+    this.picker = new ProgramPicker(app, (program) => this.load(program));
+    this.title = el("h2", null, "Program");
+    this.facts = el("p", { class: "facts" });
+    this.problem = el("div", { class: "problem", role: "alert", hidden: true });
+    this.editor = new CodeEditor("Text of the program", (text) => this.edited(text));
+    this.runButton = el("button", { type: "button", class: "primary", onclick: () => this.go("machine") }, "Run it");
+    this.reset = el("button", { type: "button", onclick: () => this.load(this.origin) }, "Undo all changes");
+    this.state = el("p", { class: "hint", role: "status" });
+    this.circuits = el("div", { class: "circuits" });
+    this.table = el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Table of the program" });
+    this.card = el("dl", { class: "card" });
+    const files = FORMS.map(([form, name]) => el("button", { type: "button", "data-form": form, onclick: () => this.save(form) }, name));
+    const evidence = el("button", { type: "button", onclick: () => this.go("evidence") }, "Evidence");
+    this.element = el(
+      "section",
+      { class: "view program-view", "aria-label": "Program" },
+      el(
+        "div",
+        { class: "top-line" },
+        el("div", { class: "title-line" }, this.title, this.facts),
+        this.picker.element,
+      ),
+      this.problem,
+      el(
+        "div",
+        { class: "halves" },
+        el("section", { class: "panel" }, el("h3", null, "Text"), this.editor.element, el("div", { class: "buttons" }, this.runButton, evidence, this.reset, this.state)),
+        el("section", { class: "panel" }, el("h3", null, "Circuits"), this.circuits),
+      ),
+      el("section", { class: "panel" }, el("h3", null, "Table"), this.table),
+      el("section", { class: "panel" }, el("h3", null, "Where it comes from"), this.card),
+      el("section", { class: "panel" }, el("h3", null, "Download as"), el("div", { class: "buttons files" }, files)),
+    );
   }
 
-  async show() {}
+  async show(values) {
+    await this.load(programOf(values) ?? this.info?.program ?? this.app.firstProgram());
+  }
 
-  hide() {}
+  async load(program) {
+    this.jobs += 1;
+    this.problem.hidden = true;
+    try {
+      this.info = await this.app.program(program);
+    } catch (error) {
+      this.refuse(program, error);
+      return;
+    }
+    // the program to which "undo" goes back: the one before the first change
+    this.origin = "text" in program && this.origin ? this.origin : program;
+    this.editor.value = "text" in program ? program.text : this.info.text;
+    this.render();
+    this.editor.scrollTo(this.info.text === this.editor.value ? this.info.rows[0].first_line - 2 : 1);
+  }
+
+  /** A program that cannot be shown. The text of one can be mended. */
+  refuse(program, error) {
+    if ("text" in program) {
+      this.origin ??= this.app.firstProgram();
+      this.editor.value = program.text;
+      this.picker.set(program, "edited text");
+      setText(this.title, "Edited text");
+      this.problems(error);
+      return;
+    }
+    this.app.fail(this.problem, error);
+    this.problem.hidden = false;
+  }
+
+  edited(text) {
+    clearTimeout(this.timer);
+    this.jobs += 1;
+    const job = this.jobs;
+    setText(this.state, "");
+    this.timer = setTimeout(async () => {
+      try {
+        const info = await this.app.program({ text });
+        if (job === this.jobs) {
+          this.info = info;
+          this.render();
+        }
+      } catch (error) {
+        if (job === this.jobs) {
+          this.problems(error);
+        }
+      }
+    }, PAUSE);
+  }
+
+  problems(error) {
+    this.editor.show(error.lines ?? [[null, error.message]]);
+    this.runButton.disabled = true;
+    this.element.classList.add("stale");
+    setText(this.state, "The pictures below are of the last text without problems.");
+    writeLink("program", valuesOf({ text: this.editor.value }), true);
+  }
+
+  render() {
+    const { info } = this;
+    this.editor.show([]);
+    this.element.classList.remove("stale");
+    this.runButton.disabled = false;
+    const changed = "text" in info.program;
+    this.reset.hidden = !changed;
+    setText(this.state, changed ? "Edited. The link of this page has the whole text." : "");
+    this.picker.set(info.program, info.title);
+    setText(this.title, info.title);
+    fill(this.facts, ...factsOf(info));
+    fill(this.circuits, info.rows.map((row) => circuitOf(row)));
+    fill(this.table, tableOf(info));
+    const made = info.made.length > 0 ? info.made : [["origin", info.origin]];
+    fill(this.card, [["task", info.task ?? "none"], ...made, ["fingerprint", info.fingerprint]].map(([key, words]) => [el("dt", null, key), el("dd", null, words)]));
+    writeLink("program", valuesOf(info.program), true);
+  }
+
+  go(view) {
+    this.app.go(view, valuesOf(this.info.program));
+  }
+
+  async save(form) {
+    this.problem.hidden = true;
+    try {
+      download(await this.app.api.post("/api/download", { program: this.info.program, form }));
+      this.app.say("The file is saved.");
+    } catch (error) {
+      this.app.fail(this.problem, error);
+      this.problem.hidden = false;
+    }
+  }
+
+  hide() {
+    clearTimeout(this.timer);
+  }
+}
+
+function circuitOf(row) {
+  if (row.circuit === null) {
+    return el("p", { class: "pale" }, `${row.label}: too large for a picture (${row.operations.length} operations).`);
+  }
+  return el("div", { class: "circuit", tabindex: 0, role: "group", "aria-label": `Circuit of ${row.label}` }, drawing(row.circuit, `Circuit of ${row.label}: ${row.condition}`));
+}
+
+/** What every row does, in columns. */
+function tableOf(info) {
+  const head = ["row", "applies", "operations", "registers", "then"];
+  const cells = (row) => {
+    const rest = row.lines.slice(1 + row.operations.length).map((line) => line.trim());
+    const operations = row.lines.slice(1, 1 + row.operations.length).map((line) => line.trim());
+    const registers = rest.filter((line) => line.includes(":="));
+    const then = rest.filter((line) => !line.includes(":="));
+    return [row.label.replace("row ", "").replace("state ", ""), row.condition, operations.join("; "), registers.join(""), then.join(", ") || "goes on"];
+  };
+  return table(head, info.rows.map(cells));
 }

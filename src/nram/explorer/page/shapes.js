@@ -3,6 +3,7 @@
 import { svgEl, setText } from "./dom.js";
 
 const DIGIT = 7.3; // width of a digit of a value on a wire
+const SMALLEST = 0.62; // of its own size, for a picture in a small window
 
 /** An SVG of a scene, in its own size. Wires of one source are one group. */
 export function drawing(scene, title) {
@@ -14,6 +15,7 @@ export function drawing(scene, title) {
     role: "img",
     "aria-label": title,
   });
+  picture.style.minWidth = `${Math.round(SMALLEST * scene.width)}px`; // below this it scrolls
   let group = null;
   let parent = picture;
   for (const shape of scene.shapes) {

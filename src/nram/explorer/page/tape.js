@@ -126,15 +126,15 @@ export class Tape {
     setText(parts.words, [`cell ${cell}: ${view.memory[cell]}`, ...flags.map(([, , words]) => words)].join(", "));
     const close = this.size > ROOMY;
     const marks = [
-      ...reads.map((one) => ["mark read", close ? "R" : `R ${one.name}`]),
-      ...writes.map((one) => ["mark written", close ? "W" : `W ${one.name}`]),
+      ...(close ? reads.slice(-1) : reads).map((one) => ["mark read", close ? "R" : `R ${one.name}`]),
+      ...(close ? writes.slice(-1) : writes).map((one) => ["mark written", close ? "W" : `W ${one.name}`]),
       ...(close ? [] : writes.slice(-1).map((one) => ["becomes", `← ${one.value}`])),
       ...(view.wrong.has(cell) && !close ? [["expected", `≠ ${view.wrong.get(cell)}`]] : []),
     ];
     const shown = JSON.stringify(marks);
     if (shown !== parts.shown) {
       parts.shown = shown;
-      fill(parts.marks, close ? el("span", { class: marks[0]?.[0] }, marks.map(([, words]) => words).join("")) : marks.map(([kind, words]) => el("span", { class: kind }, words)));
+      fill(parts.marks, marks.map(([kind, words]) => el("span", { class: kind }, words)));
     }
     // lines only ever become more: a tape that jumps up and down at every step is hard to watch
     this.lines = Math.max(this.lines, close ? 1 : marks.length);

@@ -13,8 +13,9 @@ export class MachineView {
     this.app = app;
     this.stage = null;
     this.position = 0;
+    this.jobs = 0; // loads so far: only the last one counts
     this.picker = new ProgramPicker(app, (program) => this.pick(program));
-    this.inputs = new InputPanel(app, (input) => this.run(input));
+    this.inputs = new InputPanel(app, (input) => this.run(input), "Values of the cells from cell 0 on. Click a cell of the tape to change it there.");
     const edit = el("button", { type: "button", onclick: () => app.go("program", valuesOf(this.info.program)) }, "Show or edit");
     this.picker.element.querySelector(".buttons").append(edit);
     this.title = el("h2", null, "Machine");
@@ -35,11 +36,16 @@ export class MachineView {
   async load(program, values) {
     this.problem.hidden = true;
     this.position = whole(values.step) ?? 0;
+    this.jobs += 1;
+    const job = this.jobs;
     let info;
     try {
       info = await this.app.program(program);
     } catch (error) {
       this.fail(error, program);
+      return;
+    }
+    if (job !== this.jobs) {
       return;
     }
     this.info = info;
