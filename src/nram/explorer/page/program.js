@@ -65,9 +65,9 @@ export class ProgramView {
     }
     // the program to which "undo" goes back: the one before the first change
     this.origin = "text" in program && this.origin ? this.origin : program;
-    this.editor.value = "text" in program ? program.text : this.info.text;
+    this.editor.value = editable(program.text ?? this.info.text, this.info);
     this.render();
-    this.editor.scrollTo(this.info.text === this.editor.value ? this.info.rows[0].first_line - 2 : 1);
+    this.editor.scrollTo(this.editor.value.split("\n").findIndex((line) => line.startsWith("registers:")) + 1);
   }
 
   /** A program that cannot be shown. The text of one can be mended. */
@@ -119,7 +119,7 @@ export class ProgramView {
     this.runButton.disabled = false;
     const changed = "text" in info.program;
     this.reset.hidden = !changed;
-    setText(this.state, changed ? "Edited. The link of this page has the whole text." : "");
+    setText(this.state, changed ? "Edited. The link of this page has the whole text." : "Without the records of verification: they hold for the unchanged text only.");
     this.picker.set(info.program, info.title);
     setText(this.title, info.title);
     fill(this.facts, ...factsOf(info));
@@ -148,6 +148,12 @@ export class ProgramView {
   hide() {
     clearTimeout(this.timer);
   }
+}
+
+/** What to edit: the text form, without records of verification, which a changed program must not have. */
+function editable(text, info) {
+  const form = text.trimStart().startsWith("{") ? info.text : text;
+  return form.replace(/^verified:.*\n/gm, "");
 }
 
 function circuitOf(row) {

@@ -172,6 +172,7 @@ export class Tape {
     input.addEventListener("keydown", (key) => {
       key.stopPropagation();
       if (key.key === "Enter" || key.key === "Escape") {
+        key.preventDefault(); // or Enter would press the button that gets the focus
         close(key.key === "Enter", true);
       }
     });
