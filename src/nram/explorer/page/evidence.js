@@ -46,7 +46,7 @@ export class EvidenceView {
   }
 
   async show(values) {
-    await this.load(programOf(values) ?? this.info?.program ?? this.app.firstProgram());
+    await this.load(programOf(values) ?? this.app.firstProgram());
   }
 
   async load(program) {
@@ -63,6 +63,7 @@ export class EvidenceView {
       this.forget();
     }
     this.info = info;
+    this.app.remember(info.program);
     this.picker.set(info.program, info.title);
     setText(this.title, info.title);
     fill(this.facts, ...factsOf(info));

@@ -204,7 +204,7 @@ export class InputPanel {
       return;
     }
     this.last = { memory: input.memory, cells: input.size ?? input.memory.length };
-    const typed = this.given === null ? "The memory was typed: no output is expected." : "A counterexample, with the output that is expected.";
+    const typed = this.given === null ? "The memory was typed: no output is expected." : "The output that is expected came with the link.";
     setText(this.note, this.sampled === null ? typed : `Example of ${this.sampled.task}: T(n) = ${this.sampled.steps} steps, ${this.sampled.cells.length} output cells.`);
     try {
       await this.onInput(input);

@@ -22,7 +22,7 @@ export class MachineStage {
     this.differs = new Set();
     this.frame = null;
     this.rows = new Map(info.rows.map((row) => [`${row.state}:${row.row}`, row]));
-    this.player = options.player ?? new Player((position, isLast) => this.show(position, isLast));
+    this.player = options.player ?? new Player((position) => this.show(position));
     this.words = el("p", { class: "step-words", "aria-live": "polite" });
     this.tape = new Tape(options.edit ?? null);
     const parts = options.parts ?? ["registers", "circuit", "listing"];
@@ -59,12 +59,12 @@ export class MachineStage {
     await (this.options.player ? this.show(position) : this.player.open(reader.total, position));
   }
 
-  /** Show a position of the run, unless a later wish has come in the meantime. */
-  async show(position, isLast = () => true) {
+  /** Show a position of the run, unless another run was opened in the meantime. */
+  async show(position) {
     const reader = this.reader;
     try {
       const frame = await reader.frame(Math.min(position, reader.total));
-      if (isLast() && reader === this.reader) {
+      if (reader === this.reader) {
         this.problem.hidden = true;
         this.render(frame);
       }

@@ -31,12 +31,7 @@ export class ProgramView {
     this.element = el(
       "section",
       { class: "view program-view", "aria-label": "Program" },
-      el(
-        "div",
-        { class: "top-line" },
-        el("div", { class: "title-line" }, this.title, this.facts),
-        this.picker.element,
-      ),
+      el("div", { class: "top-line" }, el("div", { class: "title-line" }, this.title, this.facts), this.picker.element),
       this.problem,
       el(
         "div",
@@ -51,7 +46,7 @@ export class ProgramView {
   }
 
   async show(values) {
-    await this.load(programOf(values) ?? this.info?.program ?? this.app.firstProgram());
+    await this.load(programOf(values) ?? this.app.firstProgram());
   }
 
   async load(program) {
@@ -114,6 +109,7 @@ export class ProgramView {
 
   render() {
     const { info } = this;
+    this.app.remember(info.program);
     this.editor.show([]);
     this.element.classList.remove("stale");
     this.runButton.disabled = false;

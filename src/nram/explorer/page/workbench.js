@@ -29,8 +29,9 @@ export class MachineView {
 
   /** Show what a link says; without a program, the one shown before. */
   async show(values) {
-    const program = programOf(values) ?? this.info?.program ?? this.app.firstProgram();
-    await this.load(program, Object.keys(values).length === 0 && this.info ? this.current() : values);
+    const program = programOf(values) ?? this.app.firstProgram();
+    const same = this.info !== undefined && JSON.stringify(this.info.program) === JSON.stringify(program);
+    await this.load(program, Object.keys(values).length === 0 && same ? this.current() : values);
   }
 
   async load(program, values) {
@@ -83,6 +84,7 @@ export class MachineView {
     }
     const { stage } = this;
     this.values = input.values;
+    this.app.remember(this.info.program, input.values);
     await stage.open(source, { expected: input.expected, position: this.position });
     if (first && stage === this.stage) {
       fill(this.place, stage.element);
