@@ -39,7 +39,7 @@ MOST_REPORT = 1 << 24  # bytes of report.json
 MOST_ROWS = 4000  # of curves; more cannot be seen
 MOST_LINE = 1 << 16  # bytes of a line of metrics.jsonl
 MOST_READ = 1 << 20  # bytes of metrics.jsonl at once
-MOST_WAITING = 8  # requests for JAX
+MOST_WAITING = 16  # requests for JAX; a server has 40 threads
 POLL = 0.5  # seconds between two looks at a running run
 
 Status = Literal["running", "finished", "stopped", "new", "damaged"]

@@ -65,6 +65,7 @@ export class LearnView {
     this.results = el("input", { type: "text", autocomplete: "off", spellcheck: "false" });
     this.cells = el("input", { type: "text", autocomplete: "off", spellcheck: "false" });
     this.layout = el("input", { type: "text", autocomplete: "off", spellcheck: "false" });
+    this.refusal = el("p", { class: "error", role: "alert", hidden: true });
     this.startButton = el("button", { type: "submit", class: "primary" }, "Start");
     const pick = el("button", { type: "button", onclick: () => this.file.click() }, "Open file");
     const sample = el("select", { "aria-label": "Try a sample", onchange: () => this.takeSample(sample) }, el("option", { value: "" }, "Try a sample …"), SAMPLES.map(([words], index) => el("option", { value: index }, words)));
@@ -86,6 +87,7 @@ export class LearnView {
         field("Layout in memory", this.layout, "As in: x ->result values[] 0. Default: nram chooses."),
       ),
       el("div", { class: "buttons" }, this.startButton),
+      this.refusal,
     );
     this.acceptDrops();
   }
@@ -101,7 +103,7 @@ export class LearnView {
     this.trained = new Chart({ title: "Error of the training run, soft", log: true, most: 1 });
     this.exact = new Chart({ title: "Best member as a program", least: 0, most: 1, words: percent });
     this.training = el("div", { class: "chart-grid", hidden: true }, this.trained.element, this.exact.element);
-    this.bestWords = el("p", { class: "step-words" });
+    this.bestWords = el("p", { class: "best-words" });
     this.bestText = el("pre", { class: "code-block", tabindex: 0, role: "region", "aria-label": "Text of the best program so far" });
     this.watchBest = el("button", { type: "button", onclick: () => this.showFailure() }, "See it in the machine");
     this.best = el("section", { class: "panel", hidden: true, "aria-label": "The best program so far" }, el("h3", null, "The best program so far"), this.bestWords, el("div", { class: "buttons" }, this.watchBest), this.bestText);
@@ -177,13 +179,14 @@ export class LearnView {
       return;
     }
     this.startButton.disabled = true;
+    this.refusal.hidden = true;
     try {
       const { job } = await this.app.api.post("/api/learn", request);
       await this.app.go("learn", { job });
       this.title.focus();
     } catch (error) {
-      setError(this.content, error.message);
-      this.content.focus();
+      setText(this.refusal, error.message);
+      this.refusal.hidden = false;
     } finally {
       this.startButton.disabled = false;
     }

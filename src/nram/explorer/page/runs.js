@@ -4,7 +4,7 @@ import { Chart, clock, percent, short } from "./curves.js";
 import { counted, el, fill, setText } from "./dom.js";
 import { linkOf } from "./link.js";
 
-const REFRESH = 5000; // milliseconds between two looks at the list
+const REFRESH = 2500; // milliseconds between two looks at the list
 const DIAGNOSE = 10000; // milliseconds between two diagnoses of a running run
 const REDRAW = 250; // milliseconds: rows may come quickly
 const MOST_MEMBERS = 24; // that are offered
