@@ -126,6 +126,11 @@ def test_the_time_line_and_the_position(page, explorer):
     page.get_by_label("After").fill("3")
     page.keyboard.press("Enter")
     expect(page.locator(".step-words")).to_contain_text("Step 4 of")
+    paths = page.get_by_label("Cells that steps 1 to")
+    paths.click(position={"x": 44 + 26 * 5.5, "y": 20})  # the sixth step
+    expect(page.locator(".step-words")).to_contain_text("Step 6 of")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")
     expect(page).to_have_url(re.compile("step=3"))
 
 

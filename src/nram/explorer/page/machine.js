@@ -2,13 +2,14 @@
 
 import { counted, el, grouped, setAttribute, setText } from "./dom.js";
 import { CircuitPanel, ListingPanel, RegistersPanel } from "./panels.js";
+import { PathsPanel } from "./paths.js";
 import { Player, RunReader } from "./player.js";
 import { Tape } from "./tape.js";
 
 /**
  * `info` is a program as POST /api/program gives it, `source` a run of it (see player.js). Options:
  *   player     a Player that several stages share; without it the stage has its own
- *   parts      which of "registers", "circuit" and "listing" to show; all unless given
+ *   parts      which of "registers", "circuit", "listing" and "paths" to show; all unless given
  *   edit       see tape.js; null if the input cannot be changed here
  *   heading    words above the tape
  *   onMove     called with every frame that is shown
@@ -25,9 +26,10 @@ export class MachineStage {
     this.player = options.player ?? new Player((position) => this.show(position));
     this.words = el("p", { class: "step-words", "aria-live": "polite" });
     this.tape = new Tape(options.edit ?? null);
-    const parts = options.parts ?? ["registers", "circuit", "listing"];
+    const parts = options.parts ?? ["registers", "circuit", "listing", "paths"];
     const kinds = { registers: RegistersPanel, circuit: CircuitPanel, listing: ListingPanel };
-    this.panels = parts.map((name) => [name, new kinds[name](info)]);
+    this.paths = parts.includes("paths") ? new PathsPanel((position) => this.player.go(position)) : null;
+    this.panels = parts.filter((name) => name in kinds).map((name) => [name, new kinds[name](info)]);
     const side = (names) => el("div", { class: `side ${names[0]}-side` }, this.panels.filter(([name]) => names.includes(name)).map(([, panel]) => panel.element));
     this.problem = el("p", { class: "problem", role: "alert", hidden: true });
     this.element = el(
@@ -39,6 +41,7 @@ export class MachineStage {
       this.problem,
       el("div", { class: "panel tape-panel" }, this.tape.element, legend()),
       el("div", { class: "below" }, side(["registers", "circuit"]), parts.includes("listing") ? side(["listing"]) : null),
+      this.paths?.element,
     );
     if (!options.player) {
       this.player.onPlaying = (on) => this.words.setAttribute("aria-live", on ? "off" : "polite");
@@ -88,6 +91,7 @@ export class MachineStage {
     for (const [, panel] of this.panels) {
       panel.show(frame, row);
     }
+    this.paths?.show(frame);
     this.options.onMove?.(frame);
   }
 
@@ -161,6 +165,6 @@ function legend() {
     entry("mark written", "W", "is written in this step"),
     entry("key-changed", "•", "changed by the last step"),
     entry("key-output", "", "output cell"),
-    entry("key-wrong", "≠", "wrong output"),
+    entry("key-wrong", "≠", "wrong: not the expected value"),
   );
 }

@@ -87,7 +87,7 @@ export class RunReader {
     const last = piece.steps[position - piece.start - 1] ?? null;
     const registers = step?.registers ?? last?.next ?? piece.registers;
     const changed = new Set([...before].filter(([cell, value]) => memory[cell] !== value).map(([cell]) => cell));
-    return { position, total: this.total, halted: this.halted, size: this.size, step, last, memory, registers, changed };
+    return { piece, position, total: this.total, halted: this.halted, size: this.size, step, last, memory, registers, changed };
   }
 }
 

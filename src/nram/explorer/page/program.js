@@ -103,7 +103,7 @@ export class ProgramView {
     this.editor.show(error.lines ?? [[null, error.message]]);
     this.runButton.disabled = true;
     this.element.classList.add("stale");
-    setText(this.state, "The pictures below are of the last text without problems.");
+    setText(this.state, "The pictures are of the last text without problems.");
     writeLink("program", valuesOf({ text: this.editor.value }), true);
   }
 
