@@ -212,6 +212,30 @@ def test_a_link_restores_the_state(page, new_page, explorer):
     assert shown(other) == shown(page)
 
 
+def test_a_link_with_more_cells_than_the_sample_restores_it(page, new_page, explorer):
+    open_at(page, explorer, program="copy@searched", task="copy", n=3, seed=2)
+    sample = page.get_by_label("Memory", exact=True).input_value()
+    page.get_by_label("Cells", exact=True).fill("20")
+    expect(page.locator(".cell")).to_have_count(20)
+    expect(page).to_have_url(re.compile("size=20"))
+    other = new_page()
+    other.goto(page.url)
+    expect(other.locator(".cell")).to_have_count(20)
+    expect(other.get_by_label("Memory", exact=True)).to_have_value(sample)
+    other.keyboard.press("End")
+    expect(other.locator(".step-words")).to_contain_text("Right: all 3 output cells")
+
+
+def test_a_link_with_a_bad_memory_can_be_mended(page, explorer):
+    page.goto(explorer.link("machine", program="copy@searched", memory="1 2 99"))
+    error = page.locator(".input-panel .error").first
+    expect(error).to_contain_text("Cell 2 holds 99")
+    assert page.locator(".cell").count() == 0
+    page.get_by_label("Memory", exact=True).fill("1 2 0")
+    expect(page.locator(".step-words")).to_contain_text("Step 1 of")
+    expect(error).to_be_hidden()
+
+
 def test_back_and_forth_in_the_history(page, explorer):
     open_at(page, explorer, program="reverse@searched", memory="4 7 8 5 0 0 0 0 0", step=2)
     page.get_by_role("button", name="Show or edit").click()

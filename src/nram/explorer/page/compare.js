@@ -89,10 +89,9 @@ export class CompareView {
     const job = this.jobs;
     for (const side of this.sides) {
       const source = this.app.api.source(side.info.program, input.memory, input.size, input.steps);
-      const fresh = !side.stage;
       side.stage ??= new MachineStage(side.info, source, { player: this.player, parts: ["registers", "listing"], heading: side.info.title });
       await side.stage.open(source, { expected: input.expected, position: this.position });
-      if (fresh) {
+      if (side.stage.element.parentNode !== side.place) {
         fill(side.place, side.stage.element);
       }
     }

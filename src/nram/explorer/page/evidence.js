@@ -25,7 +25,7 @@ export class EvidenceView {
     this.tasks = el("select", null, app.start.tasks.map(({ name }) => el("option", { value: name }, name)));
     this.budget = el("input", { type: "number", min: 1, max: 150, value: 10 });
     this.start = el("button", { type: "submit", class: "primary" }, "Verify now");
-    this.stop = el("button", { type: "button", hidden: true, onclick: () => app.api.post(`/api/jobs/${this.job}/stop`, {}) }, "Stop");
+    this.stop = el("button", { type: "button", hidden: true, onclick: () => app.api.post(`/api/jobs/${this.job}/stop`, {}).catch((error) => this.failed(error.message)) }, "Stop");
     this.note = el("p", { class: "hint", role: "status" });
     this.result = el("div", { class: "verified" });
     const form = el(

@@ -47,10 +47,11 @@ export class NetworkView {
         this.wires,
       ),
     );
+    this.side = el("aside", { class: "input-side", "aria-label": "Network and input" }, this.picker.element, this.inputs.element);
     this.element = el(
       "section",
       { class: "view network-view", "aria-label": "Network" },
-      el("aside", { class: "input-side", "aria-label": "Network and input" }, this.picker.element, this.inputs.element),
+      this.side,
       el("div", { class: "main-side" }, el("div", { class: "title-line" }, this.title, this.facts), this.problem, this.stage),
     );
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
@@ -67,7 +68,8 @@ export class NetworkView {
   }
 
   async show(values) {
-    if (!this.app.start.programs.some((program) => program.network) && !values.run) {
+    this.side.hidden = !this.app.start.programs.some((program) => program.network) && !values.run;
+    if (this.side.hidden) {
       this.fail(new Error("Networks need the training library: install it with pip install 'nram[train]'."));
       return;
     }
