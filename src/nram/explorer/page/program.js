@@ -1,21 +1,23 @@
 // The program view: its text, which can be edited, its circuits, its table, where it comes from, and files of it.
 
 import { download } from "./api.js";
-import { el, fill, setText, table } from "./dom.js";
+import { el, field, fill, setText, table } from "./dom.js";
 import { CodeEditor } from "./editor.js";
-import { programOf, valuesOf, writeLink } from "./link.js";
+import { FORMS, programOf, valuesOf, writeLink } from "./link.js";
 import { ProgramPicker } from "./picker.js";
 import { drawing } from "./shapes.js";
 import { factsOf } from "./workbench.js";
 
 const PAUSE = 400; // milliseconds after a key before the text is checked
-const FORMS = [["text", "Text"], ["json", "JSON"], ["c", "C"], ["python", "Python"], ["svg", "SVG"]];
+const FILES = [["text", "Text"], ["json", "JSON"], ["c", "C"], ["python", "Python"], ["svg", "SVG"]];
 
 export class ProgramView {
   constructor(app) {
     this.app = app;
     this.jobs = 0;
     this.picker = new ProgramPicker(app, (program) => this.load(program));
+    this.form = el("select", { onchange: () => this.changeForm() }, FORMS.map(([name, words]) => el("option", { value: name }, words)));
+    this.formField = el("div", { class: "form-field" }, field("Form of the network's program", this.form));
     this.title = el("h2", null, "Program");
     this.facts = el("p", { class: "facts" });
     this.problem = el("div", { class: "problem", role: "alert", hidden: true });
@@ -26,12 +28,12 @@ export class ProgramView {
     this.circuits = el("div", { class: "circuits" });
     this.table = el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Table of the program" });
     this.card = el("dl", { class: "card" });
-    const files = FORMS.map(([form, name]) => el("button", { type: "button", "data-form": form, onclick: () => this.save(form) }, name));
+    const files = FILES.map(([form, name]) => el("button", { type: "button", "data-form": form, onclick: () => this.save(form) }, name));
     const evidence = el("button", { type: "button", onclick: () => this.go("evidence") }, "Evidence");
     this.element = el(
       "section",
       { class: "view program-view", "aria-label": "Program" },
-      el("div", { class: "top-line" }, el("div", { class: "title-line" }, this.title, this.facts), this.picker.element),
+      el("div", { class: "top-line" }, el("div", { class: "title-line" }, this.title, this.facts), this.formField, this.picker.element),
       this.problem,
       el(
         "div",
@@ -79,6 +81,12 @@ export class ProgramView {
     this.problem.hidden = false;
   }
 
+  /** Show another form of the program of a network. */
+  changeForm() {
+    const { form, ...base } = this.info.program;
+    return this.load(this.form.value === "task" ? base : { ...base, form: this.form.value });
+  }
+
   edited(text) {
     clearTimeout(this.timer);
     this.jobs += 1;
@@ -114,8 +122,11 @@ export class ProgramView {
     this.element.classList.remove("stale");
     this.runButton.disabled = false;
     const changed = "text" in info.program;
+    this.formField.hidden = !info.network || changed;
+    this.form.value = info.program.form ?? "task";
     this.reset.hidden = !changed;
-    setText(this.state, changed ? "Edited. The link of this page has the whole text." : "Without the records of verification: they hold for the unchanged text only.");
+    const left = info.evidence.rows.length > 0 ? "Without the records of verification: they hold for the unchanged text only." : "";
+    setText(this.state, changed ? "Edited. The link of this page has the whole text." : left);
     this.picker.set(info.program, info.title);
     setText(this.title, info.title);
     fill(this.facts, ...factsOf(info));

@@ -2,7 +2,7 @@
 
 import { el, fill, setText } from "./dom.js";
 import { InputPanel } from "./inputs.js";
-import { programOf, valuesOf, whole, writeLink } from "./link.js";
+import { FORMS, programOf, valuesOf, whole, writeLink } from "./link.js";
 import { MachineStage } from "./machine.js";
 import { ProgramPicker } from "./picker.js";
 
@@ -129,6 +129,7 @@ export function factsOf(info) {
   return [
     el("span", { class: `tag ${proven ? "good" : ""}` }, proven ? "✓ proven for every length" : "not proven"),
     el("span", null, info.origin),
+    info.program.form ? el("span", { class: "tag" }, FORMS.find(([name]) => name === info.program.form)[1]) : null,
     el("span", null, info.size),
     info.limit === null ? null : el("span", null, `T(n) = ${info.limit}${info.needs_limit ? ", must be stopped there" : ""}`),
   ];
