@@ -243,5 +243,6 @@ def test_links_that_make_no_sense_say_so(page, explorer):
     page.goto(explorer.link("nothing", step="-5", n="1e9", seed="x"))
     ready(page, "machine")
     page.goto(explorer.link("machine", program="text:nonsense"))
+    page.get_by_label("Memory", exact=True).first.fill("1 2 0")
     page.get_by_role("button", name="Mend the text").click()
     expect(page.locator(".problems li")).to_contain_text("it is neither JSON")

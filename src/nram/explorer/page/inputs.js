@@ -54,6 +54,7 @@ export class InputPanel {
     this.onInput = onInput;
     this.sampled = null; // the example of a task that the memory is, until it is edited
     this.limits = app.start.limits;
+    this.info = null; // the program; none while the first one cannot be shown
     this.given = null; // what a link says about the output of the memory in it
     this.jobs = 0;
     const typed = () => this.later();
@@ -142,7 +143,7 @@ export class InputPanel {
     const [task, n, seed, size] = [this.tasks.value, whole(this.n.value), whole(this.seed.value), whole(this.size.value)];
     setError(this.n, n === null ? "n is a whole number." : null);
     setError(this.seed, seed === null ? "A seed is a whole number." : null);
-    if (n === null || seed === null) {
+    if (n === null || seed === null || this.info === null) {
       return;
     }
     let sample;
@@ -223,10 +224,10 @@ export class InputPanel {
     const wrongSize = this.size.value !== "" && (size === null || size < 1 || size > cells);
     const wrongSteps = this.steps.value !== "" && (steps === null || steps > mostSteps);
     setError(this.size, wrongSize ? `1 to ${cells} cells.` : null);
-    const needed = this.info.needs_limit && this.steps.value === "" ? "This program must be stopped at T(n): give the number of steps." : null;
+    const needed = this.info?.needs_limit && this.steps.value === "" ? "This program must be stopped at T(n): give the number of steps." : null;
     setError(this.steps, wrongSteps ? `0 to ${mostSteps} steps.` : needed);
     setError(this.memory, null);
-    if (wrongSize || wrongSteps || needed !== null) {
+    if (this.info === null || wrongSize || wrongSteps || needed !== null) {
       return null;
     }
     let memory;

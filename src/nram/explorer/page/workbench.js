@@ -16,7 +16,7 @@ export class MachineView {
     this.jobs = 0; // loads so far: only the last one counts
     this.picker = new ProgramPicker(app, (program) => this.pick(program));
     this.inputs = new InputPanel(app, (input) => this.run(input), "Values of the cells from cell 0 on. Click a cell of the tape to change it there.");
-    const edit = el("button", { type: "button", onclick: () => app.go("program", valuesOf(this.info.program)) }, "Show or edit");
+    const edit = el("button", { type: "button", onclick: () => app.go("program", valuesOf(this.info?.program ?? app.firstProgram())) }, "Show or edit");
     this.picker.element.querySelector(".buttons").append(edit);
     this.title = el("h2", null, "Machine");
     this.facts = el("p", { class: "facts" });
