@@ -33,6 +33,10 @@ export function parseMemory(text, size, most) {
   });
 }
 
+function sampleWords({ task, steps, cells }) {
+  return `Example of ${task}: T(n) = ${counted(steps, "step")}, ${counted(cells.length, "output cell")}.`;
+}
+
 function wordsOf({ output, cells }) {
   return cells.map((cell) => `${cell}=${output[cell]}`).join(" ");
 }
@@ -210,7 +214,7 @@ export class InputPanel {
     }
     this.last = { memory: input.memory, cells: input.size ?? input.memory.length };
     const typed = this.given === null ? "The memory was typed: no output is expected." : "The output that is expected came with the link.";
-    setText(this.note, this.sampled === null ? typed : `Example of ${this.sampled.task}: T(n) = ${this.sampled.steps} steps, ${counted(this.sampled.cells.length, "output cell")}.`);
+    setText(this.note, this.sampled === null ? typed : sampleWords(this.sampled));
     try {
       await this.onInput(input);
     } catch (error) {
@@ -241,7 +245,9 @@ export class InputPanel {
     const expected = sampled === null ? given : { output: sampled.output, cells: sampled.cells };
     // with another number of cells the same seed would give another sample
     const again = sampled !== null && sampled.size === size;
-    const origin = again ? { task: sampled.task, n: sampled.complexity, seed: sampled.seed } : { memory: memory.join(" "), expected: expected && wordsOf(expected) };
+    const origin = again
+      ? { task: sampled.task, n: sampled.complexity, seed: sampled.seed }
+      : { memory: memory.join(" "), expected: expected && wordsOf(expected) };
     return { memory, size, steps, expected, values: { ...origin, size, steps } };
   }
 }

@@ -30,6 +30,7 @@ export class ProgramView {
     this.card = el("dl", { class: "card" });
     const files = FILES.map(([form, name]) => el("button", { type: "button", "data-form": form, onclick: () => this.save(form) }, name));
     const evidence = el("button", { type: "button", onclick: () => this.go("evidence") }, "Evidence");
+    const buttons = el("div", { class: "buttons" }, this.runButton, evidence, this.reset, this.state);
     this.element = el(
       "section",
       { class: "view program-view", "aria-label": "Program" },
@@ -38,7 +39,7 @@ export class ProgramView {
       el(
         "div",
         { class: "halves" },
-        el("section", { class: "panel" }, el("h3", null, "Text"), this.editor.element, el("div", { class: "buttons" }, this.runButton, evidence, this.reset, this.state)),
+        el("section", { class: "panel" }, el("h3", null, "Text"), this.editor.element, buttons),
         el("section", { class: "panel" }, el("h3", null, "Circuits"), this.circuits),
       ),
       el("section", { class: "panel" }, el("h3", null, "Table"), this.table),
@@ -133,7 +134,8 @@ export class ProgramView {
     fill(this.circuits, info.rows.map((row) => circuitOf(row)));
     fill(this.table, tableOf(info));
     const made = info.made.length > 0 ? info.made : [["origin", info.origin]];
-    fill(this.card, [["task", info.task ?? "none"], ...made, ["fingerprint", info.fingerprint]].map(([key, words]) => [el("dt", null, key), el("dd", null, words)]));
+    const card = [["task", info.task ?? "none"], ...made, ["fingerprint", info.fingerprint]];
+    fill(this.card, card.map(([key, words]) => [el("dt", null, key), el("dd", null, words)]));
     writeLink("program", valuesOf(info.program), true);
   }
 
@@ -167,7 +169,9 @@ function circuitOf(row) {
   if (row.circuit === null) {
     return el("p", { class: "pale" }, `${row.label}: too large for a picture (${row.operations.length} operations).`);
   }
-  return el("div", { class: "circuit", tabindex: 0, role: "group", "aria-label": `Circuit of ${row.label}` }, drawing(row.circuit, `Circuit of ${row.label}: ${row.condition}`));
+  const label = `Circuit of ${row.label}`;
+  const picture = drawing(row.circuit, `${label}: ${row.condition}`);
+  return el("div", { class: "circuit", tabindex: 0, role: "group", "aria-label": label }, picture);
 }
 
 /** What every row does, in columns. */
@@ -178,7 +182,8 @@ function tableOf(info) {
     const operations = row.lines.slice(1, 1 + row.operations.length).map((line) => line.trim());
     const registers = rest.filter((line) => line.includes(":="));
     const then = rest.filter((line) => !line.includes(":="));
-    return [row.label.replace("row ", "").replace("state ", ""), row.condition, operations.join("; "), registers.join(""), then.join(", ") || "goes on"];
+    const name = row.label.replace("row ", "").replace("state ", "");
+    return [name, row.condition, operations.join("; "), registers.join(""), then.join(", ") || "goes on"];
   };
   return table(head, info.rows.map(cells));
 }
