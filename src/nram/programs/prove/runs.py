@@ -13,6 +13,7 @@ import numpy as np
 from nram.limits import StepLimit
 from nram.modules import Module
 from nram.programs.ir import Program, Row, carry_out
+from nram.programs.prove.deadline import check_time
 from nram.programs.prove.invariant import History, Place, RowId, first_place
 from nram.tasks.base import Task
 from nram.tasks.claim import SIZE, N, memory
@@ -22,6 +23,7 @@ SIZES = 8  # complexities
 FIRST_CELLS = (0, 1, 2)  # often pointers and counts
 EXPLORED = 25_000  # inputs that are tried when a guess has failed
 RARE = 40  # runs
+IN_VAIN = 5_000  # so many in a row that show nothing rare end it
 INPUTS = 6  # of each complexity and memory size
 
 
@@ -75,26 +77,32 @@ def places_of(run: list[Moment], history: History) -> list[Place]:
     return places
 
 
-def record(program: Program, task: Task, limit: StepLimit, seed: int = 0) -> Recorded:
+def record(program: Program, task: Task, limit: StepLimit, deadline: float, seed: int = 0) -> Recorded:
     """Runs on inputs of the smallest complexities. If not all halt within T(n), they are three times as long."""
-    recorded = _record(program, task, limit, seed)
+    recorded = _record(program, task, limit, deadline, seed)
     if not recorded.halts:
-        recorded = _record(program, task, StepLimit(3 * limit.per_item, 3 * limit.constant), seed)
+        recorded = _record(program, task, StepLimit(3 * limit.per_item, 3 * limit.constant), deadline, seed)
         recorded.halts = False
     return recorded
 
 
-def explore(recorded: Recorded, task: Task, limit: StepLimit, seed: int = 0) -> None:
+def explore(recorded: Recorded, task: Task, limit: StepLimit, deadline: float, seed: int = 0) -> None:
     """Add runs that do what few runs did before: inputs of small sizes, at random."""
     rng = Random(seed)
     counts = Counter(pair for run in recorded.runs for pair in _pairs(run))
+    since = 0  # the last run that did
     for _ in range(EXPLORED):
+        since += 1
+        if since > IN_VAIN:
+            break
+        check_time(deadline)
         n = task.min_complexity + rng.randrange(4)
         memory = task.sample_input(rng, n, task.least_memory(n) + rng.randrange(4))
         limit_now = limit(n) if recorded.halts else 3 * limit(n)
         moments, halted = _moments(recorded.program, memory, len(recorded.instances), limit_now)
         pairs = _pairs(moments)
         if any(counts[pair] < RARE for pair in pairs):
+            since = 0
             counts.update(pairs)
             recorded.instances.append((memory, n))
             recorded.runs.append(moments)
@@ -106,13 +114,14 @@ def _pairs(run: list[Moment]) -> set[tuple[RowId, RowId]]:
     return {(a.row, b.row) for a, b in pairwise(run)}
 
 
-def _record(program: Program, task: Task, limit: StepLimit, seed: int) -> Recorded:
+def _record(program: Program, task: Task, limit: StepLimit, deadline: float, seed: int) -> Recorded:
     rng = Random(seed)
     recorded = Recorded(program)
     for n in range(task.min_complexity, task.min_complexity + SIZES):
         least = task.least_memory(n)
         # Some programs do something else where M is twice the size of an array, or where a pointer wraps around.
         for extra in sorted({0, 1, 2, 3, 8, n, n + 1, 2 * n, 2 * n + 1, least, rng.randrange(3 * least)}):
+            check_time(deadline)
             for _ in range(INPUTS):
                 memory = task.sample_input(rng, n, least + extra)
                 recorded.instances.append((memory, n))
