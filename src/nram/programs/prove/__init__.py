@@ -8,7 +8,7 @@ certificate   the file with all of it, and what can be wrong with one
 shipped       the certificates of the zoo
 own_claims    what users' tasks claim, compared with their own inputs and answers
 solvers       z3 and cvc5, which check obligations
-runs, bank, guess, earlier, compared, questions, houdini, search, deadline   find an invariant; no need to trust them
+runs, bank, guess, earlier, compared, questions, houdini, changes, search, deadline   find an invariant; no trust needed
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from nram.programs.prove.changes import fewer_changes
 from nram.programs.prove.deadline import OutOfTime, check_time
 from nram.programs.prove.guess import Guess
 from nram.programs.prove.houdini import Houdini
@@ -84,6 +85,6 @@ def tried_guess(problem: Problem, guess: Invariant, deadline: float) -> Attempt:
     if failures:
         return Attempt(houdini.invariant(), failures)
     try:
-        return Attempt(houdini.needed_part(), ())
+        return Attempt(fewer_changes(problem, houdini.needed_part(), deadline), ())
     except OutOfTime:  # it is proven all the same, with facts that it does not need
         return Attempt(houdini.invariant(), ())
