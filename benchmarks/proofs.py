@@ -10,13 +10,13 @@ after the change, and registers that tell how far the run is. The same program w
 Where the control is proven, only the change can stand in the way of a proof. Where it is not, late mutants are still
 tried if they are wrong, and counted by themselves.
 
-Each mutant is run on every input with n <= 3 and M up to the least + 2, as far as two seconds allow, and on random
+Each mutant is run on every input with n <= 3 and M up to the least + 2, as far as four seconds allow, and on random
 inputs up to n = 50. That says whether it is right and, if not, from which n on it is wrong. Most mutants are wrong at
 n = 1 or 2. So what is drawn is kept or left out until there is the wanted share of each kind. Then the prover tries to
 prove it. It is told nothing of these runs, and no test comes before it. The time for a mutant depends on its original
-alone. The invariant of the original, or of the control, is tried on the mutant as well. A proof of a mutant that is
-wrong would be a mistake of the prover. `--part 0/4` takes every fourth program, beginning with the first: parts can run
-side by side.
+alone, and it is processor time. The invariant of the original, or of the control, is tried on the mutant as well. A
+proof of a mutant that is wrong would be a mistake of the prover. `--part 0/4` takes every fourth program, beginning
+with the first: parts can run side by side.
 """
 
 from __future__ import annotations
@@ -37,10 +37,11 @@ from nram.errors import NramError
 from nram.extensions import get_module
 from nram.lazy import z3
 from nram.modules import MODULE_NAMES
+from nram.programs import prove as prover
 from nram.programs.interpret import Machine, interpret
 from nram.programs.ir import Constant, Operation, Output, Program, Register, Row, Value
 from nram.programs.library import limit_for, zoo_entries
-from nram.programs.prove import Certificate, find_proof, prove
+from nram.programs.prove import Certificate, deadline, find_proof, prove, questions
 from nram.programs.prove.certificate import altered, made_certificate
 from nram.programs.prove.invariant import RowId
 from nram.programs.prove.obligations import Problem
@@ -54,8 +55,8 @@ WANTED = {"small": 0.46, "later": 0.38, "right": 0.16}  # wrong at n <= 3, wrong
 FAR = 9  # a size at which a late change has come
 SHARE_OF_LATE = 0.8
 MOST_LATE = 8  # steps
-LATE_BUDGET = 20.0  # no late mutants of programs that need longer: their controls are too large
-LEAST_BUDGET = 5.0  # seconds for the proof of a mutant, or as many as one and a half times the proof of the original
+LATE_BUDGET = 15.0  # no late mutants of programs that need longer: their controls are too large
+LEAST_BUDGET = 3.0  # seconds of processor time for the search of a proof, or as many as the proof of the original took
 TIMES_OF_ZOO = Path(__file__).parent.parent / "results" / "proofs-zoo.jsonl"
 
 
@@ -82,16 +83,19 @@ def zoo() -> Iterator[str]:
         yield line(**words)
 
 
-def mutants(seed: int, seconds: float, part: tuple[int, int], slowest: float) -> Iterator[str]:
+def mutants(seed: int, seconds: float, part: tuple[int, int], slowest: float, known: list[Path]) -> Iterator[str]:
     """Mutants of the programs of the zoo, for each program in as much time, until the time is over."""
     rng, seen = Random(f"{seed} {part}"), set[str]()
-    deadline = time.monotonic() + seconds
-    originals = [one for one in all_originals() if one.budget <= 1.5 * slowest][part[0] :: part[1]]
+    end = time.monotonic() + seconds
+    originals = [one for one in all_originals() if one.budget <= slowest][part[0] :: part[1]]
     small = {one.task.name: small_inputs(one.task) for one in originals}
     spent = {one.title: 0.0 for one in originals}
     counts = {one.title: dict.fromkeys(WANTED, 0) for one in originals}
     controls: dict[tuple[str, int], Certificate | None] = {}
-    while time.monotonic() < deadline:
+    known_from(known, seen, controls)
+    for module in (prover, deadline, questions):
+        vars(module)["time"] = ProcessorTime
+    while time.monotonic() < end:
         original = min(originals, key=lambda one: spent[one.title])
         began = time.monotonic()
         for found in one_mutant(original, rng, seen, small[original.task.name], controls, counts[original.title]):
@@ -99,6 +103,21 @@ def mutants(seed: int, seconds: float, part: tuple[int, int], slowest: float) ->
             command = f"benchmarks/proofs.py mutants --seed {seed} --part {part[0]}/{part[1]} --slowest {slowest:g}"
             yield line(subject=original.title, seed=seed, command=command, **found)
         spent[original.title] += time.monotonic() - began
+
+
+class ProcessorTime:
+    """In place of the clock on the wall, for budgets that do not depend on what else the machine does."""
+
+    monotonic = staticmethod(time.process_time)
+
+
+def known_from(files: list[Path], seen: set[str], controls: dict[tuple[str, int], Certificate | None]) -> None:
+    """Mutants that were drawn already, and controls that were not proven."""
+    for found in (json.loads(words) for file in files for words in file.read_text().splitlines()):
+        if found["kind"] != "control":
+            seen.add(found["fingerprint"])
+        elif not found["proven"]:
+            controls[found["subject"], found["late"]] = None
 
 
 def all_originals() -> list[Original]:
@@ -110,7 +129,7 @@ def all_originals() -> list[Original]:
             program=entry.program,
             task=nram.get_task(entry.name),
             certificate=load_certificate(entry.title)[0],
-            budget=max(LEAST_BUDGET, 1.5 * seconds[entry.title]),
+            budget=max(LEAST_BUDGET, seconds[entry.title]),
         )
         for entry in zoo_entries()
     ]
@@ -204,7 +223,7 @@ def most_steps(original: Original, small: list[tuple[list[int], int]]) -> int:
 
 def tested(program: Program, task: Task) -> dict[str, Any]:
     """Whether a program is right on all small inputs and on random ones up to n = 50, and the first n with an error."""
-    report = verify(program, task, budget=2.0, exhaustive_up_to=SMALL, symbolic_up_to=0, largest=50, every_length=False)
+    report = verify(program, task, budget=4.0, exhaustive_up_to=SMALL, symbolic_up_to=0, largest=50, every_length=False)
     wrong_at = None if report.counterexample is None else report.counterexample.complexity
     return {"right": report.right and not report.harmful, "wrong_at": wrong_at, "all_small": all_small(report)}
 
@@ -217,11 +236,12 @@ def all_small(report: Report) -> bool:
 
 def attempted(program: Program, original: Original) -> tuple[Certificate | None, dict[str, Any]]:
     """Try to prove a program, in as much time as a mutant of the original has."""
-    began = time.monotonic()
+    began, processor = time.monotonic(), time.process_time()
     limit = limit_for(program, original.task)
     checked, _ = find_proof(program, original.task, limit, original.budget, lambda words: None)
-    proven = checked is not None and checked.right
-    outcome = {"proven": proven, "seconds": round(time.monotonic() - began, 2), "budget": original.budget}
+    took = {"seconds": time.monotonic() - began, "processor": time.process_time() - processor}
+    outcome = {"proven": checked is not None and checked.right, "budget": original.budget}
+    outcome |= {name: round(seconds, 2) for name, seconds in took.items()}
     return (checked.certificate if checked is not None and checked.right else None), outcome
 
 
@@ -350,12 +370,15 @@ def main() -> None:
     parser.add_argument(
         "--slowest", type=float, default=1000.0, help="seconds: programs whose proof takes longer stay out"
     )
+    parser.add_argument("--known", type=Path, nargs="*", default=[], help="lines whose mutants are not drawn again")
     parser.add_argument("--part", type=_part, default=(0, 1), help="as 0/4: the programs 0, 4, 8 and so on")
     parser.add_argument("--out", type=Path, required=True, help="the file to which a line for each program is added")
     chosen = parser.parse_args()
     with chosen.out.open("a") as out:
         for words in (
-            zoo() if chosen.what == "zoo" else mutants(chosen.seed, chosen.seconds, chosen.part, chosen.slowest)
+            zoo()
+            if chosen.what == "zoo"
+            else mutants(chosen.seed, chosen.seconds, chosen.part, chosen.slowest, chosen.known)
         ):
             out.write(words + "\n")
             out.flush()
