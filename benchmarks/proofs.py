@@ -55,8 +55,9 @@ WANTED = {"small": 0.46, "later": 0.38, "right": 0.16}  # wrong at n <= 3, wrong
 FAR = 9  # a size at which a late change has come
 SHARE_OF_LATE = 0.8
 MOST_LATE = 8  # steps
-LATE_BUDGET = 15.0  # no late mutants of programs that need longer: their controls are too large
-LEAST_BUDGET = 3.0  # seconds of processor time for the search of a proof, or as many as the proof of the original took
+LATE_BUDGET = 8.0  # no late mutants of programs that need longer: their controls are too large
+LEAST_BUDGET = 1.5  # seconds of processor time for the search of a proof, or a part of what `nram prove` needs
+PART_OF_ORIGINAL = 0.6  # of its time for the original, which is mostly tests and solvers
 TIMES_OF_ZOO = Path(__file__).parent.parent / "results" / "proofs-zoo.jsonl"
 
 
@@ -129,7 +130,7 @@ def all_originals() -> list[Original]:
             program=entry.program,
             task=nram.get_task(entry.name),
             certificate=load_certificate(entry.title)[0],
-            budget=max(LEAST_BUDGET, seconds[entry.title]),
+            budget=max(LEAST_BUDGET, round(PART_OF_ORIGINAL * seconds[entry.title], 1)),
         )
         for entry in zoo_entries()
     ]
