@@ -50,6 +50,7 @@ from nram.programs.verify import Report, verify
 from nram.runtime import cpu_cores, versions
 from nram.tasks import Task
 
+VERSIONS = {name: words for name, words in versions().items() if name in ("python", "nram")}
 SMALL = 3  # sizes of which all inputs are run
 WANTED = {"small": 0.46, "later": 0.38, "right": 0.16}  # wrong at n <= 3, wrong later, right: shares of the mutants
 FAR = 9  # a size at which a late change has come
@@ -73,7 +74,7 @@ class Original:
 
 
 def line(**found: Any) -> str:
-    return json.dumps({**found, "device": f"{cpu_cores()} x {platform.machine()} CPU", "versions": versions()})
+    return json.dumps({**found, "device": f"{cpu_cores()} x {platform.machine()} CPU", "versions": VERSIONS})
 
 
 def zoo() -> Iterator[str]:
@@ -371,10 +372,13 @@ def main() -> None:
     parser.add_argument(
         "--slowest", type=float, default=1000.0, help="seconds: programs whose proof takes longer stay out"
     )
+    parser.add_argument("--wanted", type=float, nargs=3, help="shares wrong at n <= 3, wrong later, right")
     parser.add_argument("--known", type=Path, nargs="*", default=[], help="lines whose mutants are not drawn again")
     parser.add_argument("--part", type=_part, default=(0, 1), help="as 0/4: the programs 0, 4, 8 and so on")
     parser.add_argument("--out", type=Path, required=True, help="the file to which a line for each program is added")
     chosen = parser.parse_args()
+    if chosen.wanted:
+        WANTED.update(zip(WANTED, chosen.wanted, strict=True))
     with chosen.out.open("a") as out:
         for words in (
             zoo()
