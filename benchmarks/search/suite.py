@@ -92,8 +92,7 @@ def attempt(name: str, tier: int, seed: int, arguments: argparse.Namespace) -> d
         try:
             process = subprocess.run(
                 [sys.executable, "-m", "nram", *words, "--json"],
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
+                capture_output=True,
                 text=True,
                 timeout=arguments.budget + GRACE,
             )

@@ -51,7 +51,7 @@ def legal_inputs(n, memory_size):
 
 TASK = Task(
     name="brackets_two_kinds",
-    summary="Given brackets of two kinds, opening (1 and 2) and closing (3 and 4), return 1 if they match, otherwise 0.",
+    summary="Given brackets of two kinds, 1 and 2 opening, 3 and 4 closing, return 1 if they match, otherwise 0.",
     layout="s, A[0..2n-1], 0, 2n+1 zeros from address s on for a stack, with values 1 to 4, where 3 closes 1 and "
     "4 closes 2; 1 or 0 goes to cell 0",
     trained_up_to=7,

@@ -26,7 +26,7 @@ def oracle(memory):
 
 TASK = Task(
     name="reachable",
-    summary="Given a graph in which every node has up to two arrows, mark the nodes that can be reached from the start.",
+    summary="Given a graph with up to two arrows from every node, mark the nodes that can be reached from the start.",
     layout="s, n, then n nodes (mark, free, first, second) from cell 2 on, with mark and free 0 and first and second "
     "the address of a node or 0; 1 goes to the marks of s and of all nodes that arrows lead to from there, "
     "the others stay 0; the free cells may change",
