@@ -177,7 +177,8 @@ def test_a_sketch_that_leaves_everything_open_is_searched_like_its_structure():
 
 
 def _search(structure: Structure, pool: Pool | None = None, judge=lambda program: [], **settings: Any) -> Search:
-    return Search(pool or task_pool(ACCESS, 0), judge, structures=(structure,) * 4, **({"seconds": 120} | settings))
+    settings = {"seconds": 120, **settings}
+    return Search(pool or task_pool(ACCESS, 0), judge, structures=(structure,) * 4, **settings)
 
 
 def _result(outcome: Outcome) -> tuple:
