@@ -20,6 +20,7 @@ from nram.programs.interpret import interpret
 from nram.programs.ir import Program
 from nram.programs.sketch import HOLE
 from nram.programs.sketch_text import sketch_from_text
+from nram.search import engine
 from nram.search.chains import anneal, blocks_of, random_table, table_costs
 from nram.search.counterexamples import find_counterexamples
 from nram.search.engine import Search
@@ -32,6 +33,12 @@ from nram.search.structure import Structure, sketched
 from nram.tasks.base import Instance
 
 ACCESS = get_task("access")
+
+
+@pytest.fixture(autouse=True)
+def _little_shortening(monkeypatch):
+    """It takes most of the time, and is the same with a sketch and without."""
+    monkeypatch.setattr(engine, "CHAINS", 1)
 
 
 def _structure(body: str, repeats: int = 1, registers: str = "r1 r2") -> Structure:
@@ -273,6 +280,8 @@ def test_what_was_given_is_counted():
     [
         ("always:\n ?\n", "a b c d e f g", "has 128 rows"),
         ("always:\n a := ?\n", "a b c d e f g h i j k", "a sketch of 11 registers cannot be searched"),
+        ("when a = 0, ?:\n halt\nelse:\n halt\n", "a", "leave nothing to choose"),
+        ("always:\n halt\nelse:\n ?\n", "a", "leave nothing to choose"),
     ],
 )
 def test_sketches_beyond_what_the_kernel_can_hold_are_refused(body, registers, words):
@@ -280,8 +289,13 @@ def test_sketches_beyond_what_the_kernel_can_hold_are_refused(body, registers, w
         _structure(body, registers=registers)
 
 
+def test_a_structure_of_modules_that_do_not_exist_is_refused():
+    with pytest.raises(UsageError, match="'NONE' is not a module"):
+        Structure(1, 1, 1, ("NONE",), "nram sketch 1\nregisters: r1\n\nalways:\n ?\n")
+
+
 def test_modules_for_holes_are_those_of_the_search():
-    sketch = sketch_from_text("nram sketch 1\nregisters: r1\n\nalways:\n a = ?(r1)\n r1 := a\n")
+    sketch = sketch_from_text("nram sketch 1\nregisters: r1\n\nwhen r1 = 0:\n a = ?(r1)\n r1 := a\nelse:\n ?\n")
     template = sketched(sketch, 1, ("READ", "ADD", "WRITE")).template
     assert template is not None and [m.name for m in template.slots[0][0].modules] == ["READ"]
     with pytest.raises(UsageError, match="none of the modules has an output and takes 1 arguments"):
@@ -320,6 +334,11 @@ def test_the_command_line_fills_a_sketch_and_the_card_says_so(tmp_path: Path, ca
     assert made["sketch"].startswith(
         f"12 of 16 genes given, 4 holes with 10^2.6 fillings, digest {digest}: when ?: o1 ="
     )
+    useless = SKETCH.replace("WRITE(0, ?)", "b = DEC(here)\n    WRITE(0, ?)")
+    (tmp_path / "useless.nram").write_text(useless)
+    more = ["search", "access", "--from", str(tmp_path / "useless.nram"), "--verify-budget", "0", "--out", str(out)]
+    assert main(more) == 0
+    assert f"simplify {out} makes it shorter: 1 register, 1 state, 2 rows, 4 operations" in capsys.readouterr().out
     assert main([*words, "--verify-budget", "0", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["sketch"] == {
         "digest": digest,

@@ -220,8 +220,11 @@ def _about_sketch(job: SearchJob, outcome: Outcome, program: Program, out: Path)
     if knowledge is None:
         return
     yield f"Sketch: {knowledge.given} of {knowledge.genes} genes were given. All that is written in it stays as it is."
-    short = simplify(program)
-    if (short.rows, short.operations) < (program.rows, program.operations) or short.operations < program.operations:
+    try:
+        short = simplify(program)
+    except UsageError:  # it has too many combinations of flags
+        return
+    if short.rows + short.operations < program.rows + program.operations:
         yield f"{command('simplify', out)} makes it shorter: {size_of(short)} instead of {size_of(program)}"
 
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nram.errors import UsageError
+from nram.errors import UsageError, shown
 from nram.modules import MODULES, Module
 from nram.programs.ir import CONSTANTS as CONSTANT_MODULES
 from nram.programs.ir import Conditions, Constant, Operation, Output, Program, Register, Row, Value
@@ -27,6 +27,7 @@ from nram.programs.sketch import Hole, Sketch, SketchRow
 CONSTANTS = len(CONSTANT_MODULES)
 MOST_ROWS = 64  # of genes: the kernel keeps the rows that a run visited as bits of one word
 MOST_REGISTERS = 10
+MOST_SLOTS = 1000
 WISHES: tuple[bool | None, ...] = (None, True, False)
 """What the genes of a condition mean, for each register: no condition, = 0, > 0."""
 
@@ -62,15 +63,26 @@ class Template:
         self.registers, self.states = len(sketch.registers), len(sketch.states)
         if self.registers > MOST_REGISTERS:
             raise UsageError(f"a sketch of {self.registers} registers cannot be searched: at most {MOST_REGISTERS} can")
+        unknown = [name for name in sequence if name not in MODULES]
+        if unknown:
+            raise UsageError(f"{shown(unknown[0])} is not a module")
         self.sequence = tuple(MODULES[name] for name in sequence)
         self.rows = [self._slotted(row, state) for state, rows in enumerate(sketch.states) for row in rows]
         self.count = max(1, *(len(row.slots) for row in self.rows))
         """Slots of a row. Rows with fewer have WRITEs at the end that are always absent."""
+        if self.count > MOST_SLOTS:
+            raise UsageError(
+                f"a row of the sketch has room for {self.count} operations: at most {MOST_SLOTS} can be searched"
+            )
         self.first_output = CONSTANTS + self.registers
         self.width = 3 * self.count + self.registers + 2
         self._find_targets()
         self.open = [index for index, row in enumerate(self.rows) if row.row.open_conditions]
         """The rows of the sketch whose conditions are genes: further rows of the table, in this order."""
+        if not self.free.any():
+            raise UsageError(
+                "the holes of the sketch leave nothing to choose: it is a program; write it as one, and verify it"
+            )
 
     def _slotted(self, row: SketchRow, state: int) -> SlottedRow:
         slots: list[Slot] = []
