@@ -8,6 +8,7 @@ import { ProgramPicker } from "./picker.js";
 import { Player } from "./player.js";
 
 const MOST_COMPARED = 20000; // steps that are searched for a difference
+const MOST_NAMED = 8; // cells
 const LINK_PAUSE = 250; // milliseconds
 
 export class CompareView {
@@ -21,7 +22,7 @@ export class CompareView {
       side.picker = new ProgramPicker(app, (program) => this.pick(side, program), { label });
     }
     this.inputs = new InputPanel(app, (input) => this.run(input));
-    this.player = new Player((position, isLast) => this.seek(position, isLast));
+    this.player = new Player((position) => this.seek(position));
     this.finding = el("div", { class: "finding", role: "status" });
     this.problem = el("div", { class: "problem", role: "alert", hidden: true });
     const pickers = this.sides.map((side) => side.picker.element);
@@ -41,12 +42,13 @@ export class CompareView {
 
   async show(values) {
     const empty = Object.keys(values).length === 0;
-    if (empty && this.values) {
+    const wanted = JSON.stringify(this.app.firstProgram());
+    if (empty && this.values && this.sides.some((side) => JSON.stringify(side.info.program) === wanted)) {
       return writeLink("compare", this.current(), true);
     }
     const first = programOf(values) ?? this.app.firstProgram();
     const second = programOf(values, "other") ?? this.partner(first);
-    return this.load([first, second], values);
+    return this.load([first, second], empty ? this.app.last.input : values);
   }
 
   /** Another program for the same task, to begin with. */
@@ -88,10 +90,9 @@ export class CompareView {
     const job = this.jobs;
     for (const side of this.sides) {
       const source = this.app.api.source(side.info.program, input.memory, input.size, input.steps);
-      const fresh = !side.stage;
       side.stage ??= new MachineStage(side.info, source, { player: this.player, parts: ["registers", "listing"], heading: side.info.title });
       await side.stage.open(source, { expected: input.expected, position: this.position });
-      if (fresh) {
+      if (side.stage.element.parentNode !== side.place) {
         fill(side.place, side.stage.element);
       }
     }
@@ -103,9 +104,9 @@ export class CompareView {
     }
   }
 
-  async seek(position, isLast) {
+  async seek(position) {
     const stages = this.sides.map((side) => side.stage);
-    await Promise.all(stages.map((stage) => stage.show(position, isLast)));
+    await Promise.all(stages.map((stage) => stage.show(position)));
     const [a, b] = stages.map((stage) => stage.frame);
     const different = new Set(a.memory.map((_, cell) => cell).filter((cell) => a.memory[cell] !== b.memory[cell]));
     stages.forEach((stage) => stage.markDifferences(different));
@@ -122,13 +123,19 @@ export class CompareView {
   tell(found) {
     const [a, b] = this.sides.map((side) => side.stage.reader);
     const cells = a.ending.memory.map((_, cell) => cell).filter((cell) => a.ending.memory[cell] !== b.ending.memory[cell]);
-    const lengths = a.total === b.total ? `Both take ${counted(a.total, "step")}.` : `The first takes ${counted(a.total, "step")}, the second ${grouped(b.total)}.`;
-    const ends = cells.length === 0 ? "They end with the same memory." : `At the end ${counted(cells.length, "cell")} differ: ${cells.slice(0, 8).join(", ")}${cells.length > 8 ? ", …" : ""}.`;
+    const takes = `The first takes ${counted(a.total, "step")}, the second ${grouped(b.total)}.`;
+    const lengths = a.total === b.total ? `Both take ${counted(a.total, "step")}.` : takes;
+    const named = cells.slice(0, MOST_NAMED).join(", ") + (cells.length > MOST_NAMED ? ", …" : "");
+    const verb = cells.length === 1 ? "differs" : "differ";
+    const ends = cells.length === 0 ? "They end with the same memory." : `At the end ${counted(cells.length, "cell")} ${verb}: ${named}.`;
     const parts = [el("p", null, el("strong", null, ends), ` ${lengths} ${this.verdict()}`)];
     if (found.cell === null) {
-      parts.push(el("p", null, found.complete ? "Their memories are the same after every step." : `Their memories are the same in the first ${found.position} steps.`));
+      const when = found.complete ? "after every step" : `in the first ${found.position} steps`;
+      parts.push(el("p", null, `Their memories are the same ${when}.`));
     } else {
-      const words = `Their memories first differ after ${counted(found.position, "step")}: cell ${found.cell} holds ${found.values[0]} in the first run and ${found.values[1]} in the second.`;
+      const [first, second] = found.values;
+      const where = `cell ${found.cell} holds ${first} in the first run and ${second} in the second`;
+      const words = `Their memories first differ after ${counted(found.position, "step")}: ${where}.`;
       parts.push(el("p", null, words, " ", el("button", { type: "button", onclick: () => this.player.go(found.position) }, "Go there")));
     }
     fill(this.finding, parts);

@@ -1,6 +1,6 @@
 // What a program runs on: a memory that is typed or sampled, its size, and a step limit.
 
-import { el, field, setError, setText } from "./dom.js";
+import { counted, el, field, setError, setText } from "./dom.js";
 import { whole } from "./link.js";
 
 const FEWEST_CELLS = 3;
@@ -33,6 +33,14 @@ export function parseMemory(text, size, most) {
   });
 }
 
+function sampleWords({ task, steps, cells }) {
+  return `Example of ${task}: T(n) = ${counted(steps, "step")}, ${counted(cells.length, "output cell")}.`;
+}
+
+function wordsOf({ output, cells }) {
+  return cells.map((cell) => `${cell}=${output[cell]}`).join(" ");
+}
+
 /** "5=3 6=4": what cells 5 and 6 should hold at the end. */
 function expectedOf(words) {
   const pairs = words.split(" ").map((word) => word.split("=").map(whole));
@@ -50,6 +58,7 @@ export class InputPanel {
     this.onInput = onInput;
     this.sampled = null; // the example of a task that the memory is, until it is edited
     this.limits = app.start.limits;
+    this.info = null; // the program; none while the first one cannot be shown
     this.given = null; // what a link says about the output of the memory in it
     this.jobs = 0;
     const typed = () => this.later();
@@ -96,7 +105,7 @@ export class InputPanel {
     this.given = null;
     if (values.memory) {
       this.sampled = null;
-      this.given = values.expected ? { ...expectedOf(values.expected), memory: values.memory, words: values.expected } : null;
+      this.given = values.expected ? { ...expectedOf(values.expected), memory: values.memory } : null;
       this.memory.value = values.memory;
       return this.run();
     }
@@ -138,7 +147,7 @@ export class InputPanel {
     const [task, n, seed, size] = [this.tasks.value, whole(this.n.value), whole(this.seed.value), whole(this.size.value)];
     setError(this.n, n === null ? "n is a whole number." : null);
     setError(this.seed, seed === null ? "A seed is a whole number." : null);
-    if (n === null || seed === null) {
+    if (n === null || seed === null || this.info === null) {
       return;
     }
     let sample;
@@ -152,7 +161,7 @@ export class InputPanel {
       return;
     }
     this.given = null;
-    this.sampled = { ...sample, task, seed };
+    this.sampled = { ...sample, task, seed, size };
     this.memory.value = sample.input.join(" ");
     if (this.info.needs_limit) {
       this.steps.value = sample.steps;
@@ -204,8 +213,8 @@ export class InputPanel {
       return;
     }
     this.last = { memory: input.memory, cells: input.size ?? input.memory.length };
-    const typed = this.given === null ? "The memory was typed: no output is expected." : "A counterexample, with the output that is expected.";
-    setText(this.note, this.sampled === null ? typed : `Example of ${this.sampled.task}: T(n) = ${this.sampled.steps} steps, ${this.sampled.cells.length} output cells.`);
+    const typed = this.given === null ? "The memory was typed: no output is expected." : "The output that is expected came with the link.";
+    setText(this.note, this.sampled === null ? typed : sampleWords(this.sampled));
     try {
       await this.onInput(input);
     } catch (error) {
@@ -219,10 +228,10 @@ export class InputPanel {
     const wrongSize = this.size.value !== "" && (size === null || size < 1 || size > cells);
     const wrongSteps = this.steps.value !== "" && (steps === null || steps > mostSteps);
     setError(this.size, wrongSize ? `1 to ${cells} cells.` : null);
-    const needed = this.info.needs_limit && this.steps.value === "" ? "This program must be stopped at T(n): give the number of steps." : null;
+    const needed = this.info?.needs_limit && this.steps.value === "" ? "This program must be stopped at T(n): give the number of steps." : null;
     setError(this.steps, wrongSteps ? `0 to ${mostSteps} steps.` : needed);
     setError(this.memory, null);
-    if (wrongSize || wrongSteps || needed !== null) {
+    if (this.info === null || wrongSize || wrongSteps || needed !== null) {
       return null;
     }
     let memory;
@@ -233,8 +242,12 @@ export class InputPanel {
       return null;
     }
     const { sampled, given } = this;
-    const origin = sampled === null ? { memory: memory.join(" "), expected: given?.words } : { task: sampled.task, n: sampled.complexity, seed: sampled.seed };
     const expected = sampled === null ? given : { output: sampled.output, cells: sampled.cells };
+    // with another number of cells the same seed would give another sample
+    const again = sampled !== null && sampled.size === size;
+    const origin = again
+      ? { task: sampled.task, n: sampled.complexity, seed: sampled.seed }
+      : { memory: memory.join(" "), expected: expected && wordsOf(expected) };
     return { memory, size, steps, expected, values: { ...origin, size, steps } };
   }
 }

@@ -90,7 +90,8 @@ export class ListingPanel {
 
   newRow(row) {
     const notes = row.lines.map(() => el("span", { class: "note" }));
-    const lines = row.lines.map((line, index) => el("span", { class: index === 0 ? "line head" : "line" }, el("code", null, line.trim()), notes[index]));
+    const kind = (index) => (index === 0 ? "line head" : "line");
+    const lines = row.lines.map((line, index) => el("span", { class: kind(index) }, el("code", null, line.trim()), notes[index]));
     return { row, notes, item: el("li", { class: "listing-row" }, lines) };
   }
 
@@ -115,13 +116,15 @@ export class ListingPanel {
     setAttribute(lit.item, "aria-current", "step");
     setText(lit.notes[0], "✓");
     chosen.operations.forEach(({ module, line }, index) => {
-      const { arguments: given, outputs } = frame.step;
-      const words = module === "WRITE" ? `cell ${given[index][0]} ← ${given[index][1]}` : module === "READ" ? `cell ${given[index][0]} → ${outputs[index]}` : `= ${outputs[index]}`;
-      setText(lit.notes[line], words);
+      const [pointer, value] = frame.step.arguments[index];
+      const output = frame.step.outputs[index];
+      const words = { READ: `cell ${pointer} → ${output}`, WRITE: `cell ${pointer} ← ${value}` };
+      setText(lit.notes[line], words[module] ?? `= ${output}`);
     });
     this.showUpdate(lit, frame.step.next);
     this.touched.push(lit);
-    this.reveal(lit.item);
+    this.shownRow = lit.item;
+    requestAnimationFrame(() => this.reveal(lit.item)); // after the other parts have changed: one layout for all
   }
 
   /** The values that the registers get, behind the line "r1, r2 := ...". */
@@ -135,7 +138,10 @@ export class ListingPanel {
 
   /** Scroll the listing, and only the listing, so that the row is seen. */
   reveal(item) {
-    const [top, bottom] = [item.offsetTop - this.list.offsetTop, item.offsetTop - this.list.offsetTop + item.offsetHeight];
+    if (item !== this.shownRow) {
+      return;
+    }
+    const [top, bottom] = [item.offsetTop, item.offsetTop + item.offsetHeight]; // in the listing
     if (top < this.list.scrollTop || item.offsetHeight > this.list.clientHeight) {
       this.list.scrollTop = top;
     } else if (bottom > this.list.scrollTop + this.list.clientHeight) {
@@ -159,16 +165,21 @@ export class CircuitPanel {
       return;
     }
     if (row.circuit === null) {
-      fill(this.place, el("p", { class: "pale" }, `${capital(row.label)} has ${row.operations.length} operations, too many for a picture. The listing shows their values.`));
+      const many = `${capital(row.label)} has ${row.operations.length} operations, too many for a picture.`;
+      fill(this.place, el("p", { class: "pale" }, `${many} The listing shows their values.`));
       return;
     }
-    if (!this.drawings.has(row)) {
+    const fresh = !this.drawings.has(row);
+    if (fresh) {
       this.drawings.set(row, new CircuitDrawing(row.circuit, `Circuit of ${row.label}: ${row.condition}`));
     }
     const drawn = this.drawings.get(row);
     if (this.place.firstChild !== drawn.element) {
-      this.place.style.minHeight = `${this.place.offsetHeight}px`; // what stands below should not jump at every step
       fill(this.place, drawn.element);
+    }
+    if (fresh) {
+      // as high as the highest so far: what stands below should not jump at every step
+      requestAnimationFrame(() => (this.place.style.minHeight = `${this.place.offsetHeight}px`));
     }
     const { registers, outputs, next } = frame.step;
     const values = { before: registers, module: outputs, after: next };

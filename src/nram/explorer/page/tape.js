@@ -97,6 +97,9 @@ export class Tape {
     });
     this.cells = kept;
     fill(this.list, items);
+    if (![...kept.values()].some(({ box }) => box.tabIndex === 0)) {
+      this.focusOn(kept.keys().next().value); // one cell can always be reached by the Tab key
+    }
     const last = Math.min(this.base + this.span, this.size) - 1;
     setText(this.range, `cells ${this.base} to ${last} of ${this.size}, and those that are read or written`);
   }
@@ -152,7 +155,8 @@ export class Tape {
     const { item, box } = this.cells.get(cell);
     this.focusOn(cell);
     const label = `Start value of cell ${cell}`;
-    const input = el("input", { class: "value-input", type: "text", inputmode: "numeric", "aria-label": label, title: `${label}. Enter keeps it, Escape does not.` });
+    const title = `${label}. Enter keeps it, Escape does not.`;
+    const input = el("input", { class: "value-input", type: "text", inputmode: "numeric", "aria-label": label, title });
     input.value = this.edit.start(cell);
     let done = false;
     const close = (keep, focus) => {
@@ -172,6 +176,7 @@ export class Tape {
     input.addEventListener("keydown", (key) => {
       key.stopPropagation();
       if (key.key === "Enter" || key.key === "Escape") {
+        key.preventDefault(); // or Enter would press the button that gets the focus
         close(key.key === "Enter", true);
       }
     });

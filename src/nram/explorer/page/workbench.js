@@ -2,7 +2,7 @@
 
 import { el, fill, setText } from "./dom.js";
 import { InputPanel } from "./inputs.js";
-import { programOf, valuesOf, whole, writeLink } from "./link.js";
+import { FORMS, programOf, valuesOf, whole, writeLink } from "./link.js";
 import { MachineStage } from "./machine.js";
 import { ProgramPicker } from "./picker.js";
 
@@ -16,7 +16,8 @@ export class MachineView {
     this.jobs = 0; // loads so far: only the last one counts
     this.picker = new ProgramPicker(app, (program) => this.pick(program));
     this.inputs = new InputPanel(app, (input) => this.run(input), "Values of the cells from cell 0 on. Click a cell of the tape to change it there.");
-    const edit = el("button", { type: "button", onclick: () => app.go("program", valuesOf(this.info.program)) }, "Show or edit");
+    const open = () => app.go("program", valuesOf(this.info?.program ?? app.firstProgram()));
+    const edit = el("button", { type: "button", onclick: open }, "Show or edit");
     this.picker.element.querySelector(".buttons").append(edit);
     this.title = el("h2", null, "Machine");
     this.facts = el("p", { class: "facts" });
@@ -29,8 +30,9 @@ export class MachineView {
 
   /** Show what a link says; without a program, the one shown before. */
   async show(values) {
-    const program = programOf(values) ?? this.info?.program ?? this.app.firstProgram();
-    await this.load(program, Object.keys(values).length === 0 && this.info ? this.current() : values);
+    const program = programOf(values) ?? this.app.firstProgram();
+    const same = this.info !== undefined && JSON.stringify(this.info.program) === JSON.stringify(program);
+    await this.load(program, Object.keys(values).length === 0 && same ? this.current() : values);
   }
 
   async load(program, values) {
@@ -55,12 +57,17 @@ export class MachineView {
     this.stage?.stop();
     this.stage = null;
     await this.inputs.begin(info, values);
+    if (this.stage === null) {
+      fill(this.place); // what was there is another program's
+    }
   }
 
   fail(error, program) {
-    const mend = "text" in program ? el("button", { type: "button", onclick: () => this.app.go("program", valuesOf(program)) }, "Mend the text") : null;
     this.app.fail(this.problem, error);
-    this.problem.append(...(mend === null ? [] : [mend]));
+    if ("text" in program) {
+      const open = () => this.app.go("program", valuesOf(program));
+      this.problem.append(el("button", { type: "button", onclick: open }, "Mend the text"));
+    }
     this.problem.hidden = false;
   }
 
@@ -76,17 +83,16 @@ export class MachineView {
   /** Run on this input. Called by the fields, and at the beginning. */
   async run(input) {
     const source = this.app.api.source(this.info.program, input.memory, input.size, input.steps);
-    const first = this.stage === null;
-    if (first) {
+    if (this.stage === null) {
       const edit = { start: (cell) => this.inputs.startOf(cell), commit: (cell, word) => this.inputs.editCell(cell, word) };
       this.stage = new MachineStage(this.info, source, { edit, onMove: (frame) => this.moved(frame) });
     }
     const { stage } = this;
     this.values = input.values;
+    this.app.remember(this.info.program, input.values);
     await stage.open(source, { expected: input.expected, position: this.position });
-    if (first && stage === this.stage) {
+    if (stage === this.stage && stage.element.parentNode !== this.place) {
       fill(this.place, stage.element);
-      stage.render(stage.frame); // sizes are known only now
     }
   }
 
@@ -126,6 +132,7 @@ export function factsOf(info) {
   return [
     el("span", { class: `tag ${proven ? "good" : ""}` }, proven ? "✓ proven for every length" : "not proven"),
     el("span", null, info.origin),
+    info.program.form ? el("span", { class: "tag" }, FORMS.find(([name]) => name === info.program.form)[1]) : null,
     el("span", null, info.size),
     info.limit === null ? null : el("span", null, `T(n) = ${info.limit}${info.needs_limit ? ", must be stopped there" : ""}`),
   ];
