@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from nram.display import Fixed, counted, shortened
+from nram.display import Fixed, counted, shortened, text_block
 from nram.programs.ir import Output, Register, Value
 
 VERSION = 1
@@ -158,6 +158,10 @@ class Sketch(Fixed):
 
     def __str__(self) -> str:
         return f"nram sketch {VERSION}\nname: {self.name}\n{self.body}"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the text."""
+        return text_block(str(self))
 
     def _brief(self) -> str:
         sizes = {"register": len(self.registers), "row": len(self.rows), "hole": self.holes}
