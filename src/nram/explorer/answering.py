@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from typing import Any, TypeVar
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from nram.errors import NramError
 from nram.explorer.settings import MOST_BODY, MOST_STREAMS
@@ -19,6 +20,7 @@ from nram.programs.ir import ProgramError
 from nram.records import read_record
 
 T = TypeVar("T")
+BODY_SECONDS = 20.0  # for a whole request
 HEARTBEAT = 10.0  # seconds: a stream that nobody reads any more is noticed when something is sent
 
 
@@ -59,20 +61,37 @@ def stream(path: str, events: Callable[[Any, Mapping[str, str]], AsyncIterator[t
         explorer = request.app.state.explorer
         if explorer.streams >= MOST_STREAMS:
             return refusal(Refused("too many pages watch this server: close some of them", 429))
+        found = events(explorer, request.path_params)
+        explorer.streams += 1  # at once: many may come together
         try:
-            found = events(explorer, request.path_params)
             first = await anext(found, None)
-        except NramError as error:
-            return refusal(error)
-        return StreamingResponse(_sent(explorer, first, found), media_type="text/event-stream")
+        except BaseException as error:
+            explorer.streams -= 1
+            if isinstance(error, NramError | OSError):
+                return refusal(_told(error))
+            raise
+        return _Stream(explorer, first, found)
 
     return Route(path, endpoint, methods=["GET"])
 
 
-async def _sent(
-    explorer: Any, first: tuple[str, Any] | None, rest: AsyncIterator[tuple[str, Any]]
-) -> AsyncIterator[str]:
-    explorer.streams += 1
+class _Stream(StreamingResponse):
+    """The events of a stream. Its place is given back however it ends, also if it is never sent."""
+
+    def __init__(self, explorer: Any, first: tuple[str, Any] | None, rest: AsyncIterator[tuple[str, Any]]):
+        super().__init__(_sent(first, rest), media_type="text/event-stream")
+        self.explorer, self.rest = explorer, rest
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self.explorer.streams -= 1
+            if isinstance(self.rest, AsyncGenerator):
+                await self.rest.aclose()
+
+
+async def _sent(first: tuple[str, Any] | None, rest: AsyncIterator[tuple[str, Any]]) -> AsyncIterator[str]:
     following: asyncio.Task[tuple[str, Any] | None] | None = None
     try:
         event = first
@@ -82,21 +101,31 @@ async def _sent(
             while not (await asyncio.wait([following], timeout=HEARTBEAT))[0]:
                 yield ": still here\n\n"
             event = following.result()
-    except NramError as error:  # it was begun, so the status cannot say it
-        yield f"event: failed\ndata: {json.dumps({'error': str(error)})}\n\n"
+    except (NramError, OSError) as error:  # it was begun, so the status cannot say it
+        yield f"event: failed\ndata: {json.dumps({'error': str(_told(error))})}\n\n"
     finally:
-        explorer.streams -= 1
-        if following is not None:
+        if following is not None and not following.done():
             following.cancel()
+            await asyncio.wait([following])
+
+
+def _told(error: NramError | OSError) -> NramError:
+    """An error in words. A file may vanish, or may not be read, while it is looked at."""
+    if isinstance(error, NramError):
+        return error
+    return NramError(f"{error.filename or 'a file'} cannot be read: {error.strerror}")
 
 
 async def _body(request: Request) -> Any:
     content = bytearray()
     try:
-        async for part in request.stream():
-            content += part
-            if len(content) > MOST_BODY:
-                raise Refused(f"the request is larger than {MOST_BODY >> 20} MiB", 413)
+        async with asyncio.timeout(BODY_SECONDS):
+            async for part in request.stream():
+                content += part
+                if len(content) > MOST_BODY:
+                    raise Refused(f"the request is larger than {MOST_BODY >> 20} MiB", 413)
+    except TimeoutError:
+        raise Refused(f"the request did not arrive within {BODY_SECONDS:g} s", 408) from None
     except ClientDisconnect:
         raise Refused("the request ended early") from None
     try:
@@ -108,8 +137,8 @@ async def _body(request: Request) -> Any:
 async def _answered(request: Request, answer: Callable[[Any], Any]) -> Response:
     try:
         return JSONResponse(await run_in_threadpool(answer, request.app.state.explorer))
-    except NramError as error:
-        return refusal(error)
+    except (NramError, OSError) as error:
+        return refusal(_told(error))
 
 
 def refusal(error: NramError) -> Response:

@@ -43,8 +43,9 @@ if TYPE_CHECKING:
 MOST_BUDGET = 600.0  # seconds
 PARTS = 4  # of a verification, each with its budget
 MOST_EVENTS = 1000  # of a job; the oldest of those that only show progress are thinned out
-MOST_EVENT = 1 << 24  # bytes
+MOST_EVENT = 1 << 24  # bytes; only a result is so large
 PROGRESS = ("report", "training", "best", "program", "activity", "note")
+LASTING = ("best", "program")  # the last one of each is kept
 POLL = 0.1  # seconds between two looks at the events of a job
 CLOSING = 12.0  # seconds for all jobs to save, when the server ends; they take less, or end by themselves
 SENDING = 5.0  # seconds for the request to reach a process that begins
@@ -68,8 +69,12 @@ class Events:
             self._events.append((self._last, name, value))
             if len(self._events) > MOST_EVENTS:
                 half = len(self._events) // 2
-                older = enumerate(self._events[:half])
-                self._events[:half] = [one for index, one in older if one[1] not in PROGRESS or index % 2]
+                last = {name: number for number, name, _ in self._events}
+                self._events[:half] = [
+                    one
+                    for index, one in enumerate(self._events[:half])
+                    if one[1] not in PROGRESS or index % 2 or (one[1] in LASTING and last[one[1]] == one[0])
+                ]
 
     def after(self, number: int) -> list[tuple[int, str, Any]]:
         """The events with larger numbers. Numbers ascend from 1, and some are missing."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import stat
 import threading
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -308,7 +309,10 @@ async def follow_run(explorer: Any, parts: Mapping[str, Any]) -> AsyncIterator[t
     entry = await run_in_threadpool(find_entry, explorer.settings, parts["id"])
     if entry.kind == "learn":
         raise Refused(f"{entry.id} is no training run: only those have curves")
-    follower = _Follower(entry, int(parts.get("line", 0)))
+    line = parts.get("line", "0")
+    if re.fullmatch("[0-9]{1,9}", line) is None:
+        raise Refused(f"{shown(line)} is not the number of a line")
+    follower = _Follower(entry, int(line))
     yield "begin", {"line": follower.skipped}
     while True:
         events = await run_in_threadpool(follower.look)
@@ -403,7 +407,7 @@ def _learned_program(entry: Entry, number: int) -> Program:
 
 ROUTES = [
     reading("/api/runs", list_runs),
-    stream("/api/runs/{id:path}/events/{line:int}", follow_run),
+    stream("/api/runs/{id:path}/events/{line}", follow_run),
     stream("/api/runs/{id:path}/events", follow_run),
     reading("/api/runs/{id:path}", show_run),
 ]

@@ -38,6 +38,7 @@ class Guard:
 
     def __init__(self, app: ASGIApp, settings: Settings):
         self.app, self.settings = app, settings
+        self.cookie = f"{COOKIE}_{settings.port}"  # cookies do not tell ports apart
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -65,10 +66,10 @@ class Guard:
         if self.settings.token is not None:
             given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
             if given and method == "GET" and self.is_token(given):
-                answer = RedirectResponse(scope["path"], 303)
-                answer.set_cookie(COOKIE, given, httponly=True, samesite="strict", path="/")
+                answer = RedirectResponse("/", 303)
+                answer.set_cookie(self.cookie, given, httponly=True, samesite="strict", path="/")
                 return answer
-            if not self.is_token(_cookie(headers.get("cookie", ""))):
+            if not self.is_token(_cookie(headers.get("cookie", ""), self.cookie)):
                 return PlainTextResponse("Open the address that nram serve printed: it ends in ?token=...\n", 401)
         if method == "POST":
             own = (
@@ -87,7 +88,7 @@ class Guard:
             name, port = parts.hostname or "", parts.port or 80
         except ValueError:
             return False
-        if port != self.settings.port:
+        if port != self.settings.port or "@" in host:
             return False
         return is_loopback(name) if is_loopback(self.settings.host) else self._is_named(name)
 
@@ -107,9 +108,9 @@ class Guard:
         return origin == f"http://{headers.get('host', '')}"
 
 
-def _cookie(text: str) -> str:
+def _cookie(text: str, name: str) -> str:
     try:
-        found = SimpleCookie(text).get(COOKIE)
+        found = SimpleCookie(text).get(name)
     except CookieError:
         return ""
     return "" if found is None else found.value

@@ -110,6 +110,7 @@ def serve(
         log_level="warning",
         access_log=False,
         server_header=False,
+        proxy_headers=False,
         limit_concurrency=MOST_WAITING,
         timeout_graceful_shutdown=WAIT,
         lifespan="off",
