@@ -54,9 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.plot is not None:
         require("plots", "a plot")
         check_destination(arguments.plot, "--plot")
-    job = StudyJob.open(
-        arguments.spec, arguments.out, arguments.words, resume=arguments.resume, trust=arguments.trust
-    )
+    job = StudyJob.open(arguments.spec, arguments.out, arguments.words, resume=arguments.resume, trust=arguments.trust)
     with interruptible() as stopping:
         studied = job.run(StudyDisplay(), stopping, workers=arguments.workers, address=arguments.address)
     if arguments.plot is not None:

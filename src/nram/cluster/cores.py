@@ -27,7 +27,9 @@ def held_cores(count: int) -> Iterator[None]:
         return
     before = sorted(os.sched_getaffinity(0))
     if len(before) < count:
-        raise NramError(f"resources.cores is {count}, and {platform.node()} has only {len(before)}: use another machine")
+        raise NramError(
+            f"resources.cores is {count}, and {platform.node()} has only {len(before)}: use another machine"
+        )
     folder = cache_folder(f"cores-{platform.node()}")
     with contextlib.ExitStack() as stack:
         free: list[int] = []

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -152,9 +152,7 @@ class _Driver:
         left = [trial for trial in self.job.trials if trial.name not in self.outcomes]
         learned = sum(one.learned for one in self.outcomes.values())
         side_by_side = None if address else min(len(slots), len(left))
-        self.callbacks.started(
-            self.study.path.name, len(self.job.trials), len(self.outcomes), learned, side_by_side
-        )
+        self.callbacks.started(self.study.path.name, len(self.job.trials), len(self.outcomes), learned, side_by_side)
         try:
             with contextlib.closing(self._events(left, slots, address)) as events:
                 for event in events:
@@ -169,10 +167,10 @@ class _Driver:
         self.study.write_summary(studied.to_json())
         return studied
 
-    def _events(self, left: list[Trial], slots: list[dict[str, str]], address: str | None) -> Iterator[Event]:
-        if not left:
-            return iter(())
-        if address is None:
+    def _events(
+        self, left: list[Trial], slots: list[dict[str, str]], address: str | None
+    ) -> Generator[Event, None, None]:
+        if address is None or not left:
             return run_pool(left, self.study.place, slots, self._stopping)
         from nram.cluster.on_ray import run_on_ray  # Ray: a study on this machine does not need it
 

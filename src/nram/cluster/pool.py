@@ -8,7 +8,7 @@ import queue
 import shutil
 import subprocess
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 
 from nram.cluster.process import Ended, run_in_process
@@ -68,7 +68,7 @@ def gpu_names() -> list[str]:
 
 def run_pool(
     trials: Sequence[Trial], place: Place, slots: Sequence[Mapping[str, str]], stopping: Callable[[], bool]
-) -> Iterator[Event]:
+) -> Generator[Event, None, None]:
     """Run the trials, as many at once as there are slots, and tell what they do.
 
     When `stopping` becomes true, those that run save their work and end, and no others begin. The same happens when the

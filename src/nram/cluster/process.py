@@ -1,8 +1,8 @@
 """A trial in a process of its own. It ends with the process that started it, and saves its work when it is asked to.
 
-The two talk through pipes: one JSON value that says what to do, then lines with progress, then one with the end. When the
-starting process dies, however it dies, its end of the pipe closes, and the trial ends at once. Nothing is lost then,
-because files are written atomically.
+The two talk through pipes: one JSON value that says what to do, then lines with progress, then one with the end. When
+the starting process dies, however it dies, its end of the pipe closes, and the trial ends at once. Nothing is lost
+then, because files are written atomically.
 """
 
 from __future__ import annotations
@@ -121,6 +121,43 @@ class TrialProcess:
                 stream.close()
 
 
+class TrialRunner:
+    """Runs a trial in a process of its own. If that is killed, it starts again: it goes on from its checkpoint."""
+
+    def __init__(self, trial: Trial, place: Place, environment: Mapping[str, str] | None = None):
+        self.trial, self.place, self.environment = trial, place, environment
+        self.deaths, self.before = 0, progress_of(trial, place)
+        self.asked = False
+        self.process = TrialProcess(trial, place, environment)
+
+    @property
+    def progress(self) -> Progress | None:
+        return self.process.progress
+
+    def wait(self, seconds: float) -> Ended | None:
+        """How the trial ended; None if it still runs after so many seconds."""
+        ended = self.process.wait(seconds)
+        if ended is None or ended.kind != "died":
+            return ended
+        if self.asked:
+            return Ended("stopped", ended.message)
+        now = progress_of(self.trial, self.place)
+        self.deaths, self.before = (1, now) if now != self.before else (self.deaths + 1, now)
+        if self.deaths >= MOST_DEATHS:
+            log = self.place.log(self.trial.name)
+            return Ended("failed", f"its process died {self.deaths} times without progress, {ended.message}; see {log}")
+        self.process = TrialProcess(self.trial, self.place, self.environment)
+        return None
+
+    def stop(self) -> None:
+        """Ask the trial to save its work and end."""
+        self.asked = True
+        self.process.stop()
+
+    def kill(self) -> None:
+        self.process.kill()
+
+
 def run_in_process(
     trial: Trial,
     place: Place,
@@ -128,35 +165,18 @@ def run_in_process(
     stopping: Callable[[], bool],
     environment: Mapping[str, str] | None = None,
 ) -> Ended:
-    """Run a trial in a process of its own. If that is killed, start it again: it goes on from its checkpoint."""
-    deaths, before = 0, progress_of(trial, place)
-    while True:
-        process = TrialProcess(trial, place, environment)
-        try:
-            ended = follow(process, told, stopping)
-        finally:  # an error here must leave no process behind
-            process.kill()
-        if ended.kind != "died":
-            return ended
-        now = progress_of(trial, place)
-        deaths, before = (1, now) if now != before else (deaths + 1, before)
-        if stopping():
-            return Ended("stopped", ended.message)
-        if deaths >= MOST_DEATHS:
-            log = place.log(trial.name)
-            return Ended("failed", f"its process died {deaths} times without progress, {ended.message}; see {log}")
-
-
-def follow(process: TrialProcess, told: Callable[[Progress], None], stopping: Callable[[], bool]) -> Ended:
-    last = None
-    while (ended := process.wait(PAUSE)) is None:
-        if process.progress is not last:
-            last = process.progress
-            assert last is not None
-            told(last)
-        if stopping():
-            process.stop()
-    return ended
+    """Run a trial in a process of its own to its end, or until it was asked to stop."""
+    runner, last = TrialRunner(trial, place, environment), None
+    try:
+        while (ended := runner.wait(PAUSE)) is None:
+            if runner.progress is not None and runner.progress is not last:
+                last = runner.progress
+                told(last)
+            if stopping():
+                runner.stop()
+        return ended
+    finally:  # an error here must leave no process behind
+        runner.kill()
 
 
 def progress_of(trial: Trial, place: Place) -> list[tuple[str, int]]:

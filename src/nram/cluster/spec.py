@@ -85,17 +85,17 @@ class Drawn:
         if unknown := value.keys() - {"from", "to", "log", "whole"}:
             raise ValueError(f"{sorted(unknown)[0]} is unknown: a range has from, to, log and whole")
         ends = [value.get(name) for name in ("from", "to")]
-        if any(type(end) not in (int, float) or not math.isfinite(end) for end in ends):
+        least, most = (math.nan if end is None or isinstance(end, str | bool) else float(end) for end in ends)
+        if not math.isfinite(least) or not math.isfinite(most):
             raise ValueError("a range needs from and to, which are numbers")
         log, whole = value.get("log", False), value.get("whole", False)
         if type(log) is not bool or type(whole) is not bool:
             raise ValueError("log and whole are true or false")
-        least, most = ends
         if least >= most or (log and least <= 0):
             raise ValueError("from must be less than to" + (", and above 0 with log" if log else ""))
-        if whole and any(float(end) != int(end) for end in ends):
+        if whole and not (least.is_integer() and most.is_integer()):
             raise ValueError("with whole, from and to are whole numbers")
-        return cls((), float(least), float(most), log, whole)
+        return cls((), least, most, log, whole)
 
     def draw(self, source: random.Random) -> Any:
         if self.choices:
@@ -387,8 +387,16 @@ def trials_of(spec: Spec) -> list[Trial]:
                 words = [short, label, str(seed)] if label else [short, str(seed)]
                 trials.append(
                     Trial(
-                        "-".join(words), spec.verb, subject, seed, label, settings, spec.budget, spec.protocol,
-                        spec.resources.cores, spec.resources.gpus,
+                        "-".join(words),
+                        spec.verb,
+                        subject,
+                        seed,
+                        label,
+                        settings,
+                        spec.budget,
+                        spec.protocol,
+                        spec.resources.cores,
+                        spec.resources.gpus,
                     )  # fmt: skip
                 )
     assert len({trial.name for trial in trials}) == len(trials)
@@ -436,7 +444,8 @@ def check_trials(spec: Spec, trials: list[Trial], trust: bool) -> None:
         except UntrustedFile:
             raise
         except NramError as error:
-            problems.append(f"{_place_of(spec, trial, str(error))}: {str(error).strip()}")
+            lines = re.findall(r"^  - (.*)$", str(error), re.MULTILINE) or [str(error)]
+            problems += [f"{_place_of(spec, trial, line)}: {line}" for line in lines]
     if problems:
         raise UsageError(f"the study cannot be run{listed(list(dict.fromkeys(problems)))}")
 

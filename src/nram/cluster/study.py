@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 from nram.cluster.spec import Spec, Trial, digests_of, spec_from, trial_from
@@ -44,6 +45,8 @@ class StudyRecord(Tolerant):
     versions: dict[str, str] = field(default_factory=dict)
     arguments: tuple[str, ...] = ()
     created: str = "unknown"
+    id: str = ""
+    """No other study has it."""
 
 
 class Study:
@@ -72,7 +75,9 @@ class Study:
             if self.path.exists() and not self.path.is_dir():
                 raise UsageError(f"{self.path} is a file: choose another --out")
             if self.path.is_dir() and any(one.name != LOCK and not is_leftover(one) for one in self.path.iterdir()):
-                raise UsageError(f"{self.path} is not empty and not a study (it has no study.json): choose another --out")
+                raise UsageError(
+                    f"{self.path} is not empty and not a study (it has no study.json): choose another --out"
+                )
         except OSError as error:
             raise NramError(f"cannot use {self.path}: {error.strerror}") from None
 
@@ -94,7 +99,7 @@ class Study:
         words = tuple(word.encode(errors="replace").decode() for word in arguments)
         created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         values = [asdict(trial) for trial in trials]
-        record = StudyRecord(FORMAT, spec.to_json(), values, digests_of(spec), versions(), words, created)
+        record = StudyRecord(FORMAT, spec.to_json(), values, digests_of(spec), versions(), words, created, token_hex(6))
         write_atomically(self.path / "study.json", (json.dumps(asdict(record), indent=1) + "\n").encode())
 
     @property

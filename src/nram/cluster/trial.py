@@ -1,7 +1,7 @@
 """The trial function: one run by the same jobs as the verbs, within its budget. It is the same wherever it runs.
 
-A trial lives in two places of its study: `runs/NAME` is an ordinary run folder, and `trials/NAME.json` is what the trial
-came to. The second exists only when the trial has ended, and is written once.
+A trial lives in two places of its study: `runs/NAME` is an ordinary run folder, and `trials/NAME.json` is what the
+trial came to. The second exists only when the trial has ended, and is written once.
 """
 
 from __future__ import annotations
