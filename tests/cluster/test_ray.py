@@ -53,12 +53,10 @@ class RayCluster:
         assert self._answer() == "killed"
 
     def close(self) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(30)
+            self.process.communicate(timeout=30)
         self.process.kill()
-        self.process.wait()
+        self.process.communicate()
 
 
 def _paths() -> str:
@@ -150,7 +148,7 @@ def test_a_storage_keeps_trials_and_asha_stops_hopeless_ones(cluster: RayCluster
 
 @pytest.mark.slow
 def test_a_hundred_kills_lose_nothing_and_change_no_bit(sweep: Sweep):
-    """Processes of trials, workers, nodes and drivers die at random moments. SEED and KILLS change which and how many."""
+    """Processes of trials, workers, nodes and drivers die at random moments. SEED and KILLS say which and how many."""
     kills, source = int(os.environ.get("KILLS", "100")), random.Random(int(os.environ.get("SEED", "0")))
     seeds = f"'0..{max(3, kills // 4)}'"
     spec = sweep.spec(TRAIN, seeds)

@@ -13,6 +13,7 @@ import os
 import platform
 import queue
 import shutil
+import sys
 import tempfile
 import threading
 import time
@@ -52,6 +53,19 @@ def run_on_ray(
     note: Callable[[str], None],
 ) -> Generator[Event, None, None]:
     """Run the trials on the cluster at this address, and tell what they do."""
+    # Ray and Tune print on standard output, where the result is to stand alone.
+    with contextlib.redirect_stdout(sys.stderr):
+        yield from _run_on_ray(trials, spec, study, address, stopping, note)
+
+
+def _run_on_ray(
+    trials: Sequence[Trial],
+    spec: Spec,
+    study: Study,
+    address: str,
+    stopping: Callable[[], bool],
+    note: Callable[[str], None],
+) -> Generator[Event, None, None]:
     ours = _connect(address)
     try:
         _require_room(spec)
