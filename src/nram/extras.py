@@ -18,7 +18,7 @@ LIBRARIES: dict[Extra, dict[str, str]] = {
     "proof": {"z3": "Z3", "cvc5": "cvc5"},
     "plots": {"matplotlib": "Matplotlib"},
     "explorer": {"starlette": "Starlette", "uvicorn": "uvicorn"},
-    "cluster": {"ray": "Ray", "pyarrow": "PyArrow"},
+    "cluster": {"ray": "Ray", "pyarrow": "PyArrow", "fsspec": "fsspec"},
 }
 """The modules that each extra installs, and the names that people know them by. pyproject.toml has the same table."""
 
