@@ -19,7 +19,7 @@ RUN = ROOT / "tests/compatibility/0.1/finished"
 OWN = ROOT / "src/nram/examples"
 EXAMPLES = ROOT / "src/nram/examples/files/double.jsonl"
 OPTIONAL = [module for modules in LIBRARIES.values() for module in modules]
-TRAIN, VERIFY, _, PLOTS = (f"pip install 'nram[{extra}]'" for extra in LIBRARIES)
+TRAIN, VERIFY, _, PLOTS, EXPLORER = (f"pip install 'nram[{extra}]'" for extra in LIBRARIES)
 
 # Python refuses to import a module whose entry is None.
 WITHOUT = f"import sys; sys.modules.update(dict.fromkeys({[*OPTIONAL, 'jaxlib', 'scipy', 'PIL']}))\n"
@@ -67,6 +67,8 @@ CASES = {
     "trace copy --out trace.html": (0, ""),
     "trace copy --out trace.png": (1, PLOTS),
     "trace copy --soft": (1, TRAIN),
+    "serve --no-browser": (1, f"the explorer needs Starlette, which is not installed: {EXPLORER}"),
+    "export-page copy --out page.html": (0, "open it in a browser"),
     "draw copy": (0, "copy.svg"),
     "draw copy --out copy.pdf": (1, PLOTS),
     "compile copy --emit object": (0, ""),

@@ -97,6 +97,7 @@ LATE = {
         cli.trace -> training.member
         explorer.networks -> soft_machine
         explorer.runs -> programs.extract.from_run
+        explorer.runs -> training.member
         learning.job -> learning.by_training
         reproduction.measuring -> training.evaluation
         reproduction.models -> programs.extract.from_run
@@ -155,7 +156,7 @@ LATE = {
         programs.ir -> programs.text
     """,
 }
-MOST_LATE = 46
+MOST_LATE = 47
 
 # Libraries that take long to import, and the layers that may import them. `nram.lazy` imports them on first use.
 HEAVY = {

@@ -149,5 +149,21 @@ def test_instances_that_cannot_be_drawn(ask, body, status, words):
     assert words in ask("/api/sample", status, **body)["error"]
 
 
+def test_the_forms_of_a_trained_program(ask):
+    """As it was extracted it is long; the shorter forms do the same on instances of the task."""
+    found = {
+        form: ask("/api/program", program={"name": "access@trained", "form": form}) for form in ("raw", "every-input")
+    }
+    shortest = ask("/api/program", program={"name": "access@trained"})
+    sizes = [len(one["rows"]) for one in (found["raw"], found["every-input"], shortest)]
+    assert sizes == sorted(sizes, reverse=True) and sizes[0] > sizes[2]
+    assert found["raw"]["program"] == {"name": "access@trained", "form": "raw"}
+    instance = get_task("access").sample(6, 1, 1)[0]
+    for form in found:
+        answer = ask("/api/trace", program={"name": "access@trained", "form": form}, memory=instance.input, max_steps=6)
+        assert answer["ending"]["memory"][0] == instance.output[0]
+    assert "no network" in ask("/api/program", 400, program={"name": "access@searched", "form": "raw"})["error"]
+
+
 def test_modules_of_the_zoo_are_the_papers():
     assert {module.name for entry in zoo_entries() for module in entry.program.modules} <= set(MODULES)

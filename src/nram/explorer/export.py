@@ -50,6 +50,7 @@ def exported_page(program: Program, inputs: Sequence[dict[str, Any]]) -> str:
         "form-action 'none'"
     )
     return f"""<!DOCTYPE html>
+<!-- Made by nram {__version__}, Copyright 2026 The nram developers; scripts and styles are under Apache-2.0 -->
 <html lang="en"><head><meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">

@@ -97,7 +97,10 @@ def show(explorer: Explorer, request: ProgramRequest) -> dict[str, Any]:
     program = program_of(explorer, request.program)
     name = request.program.name
     entry = None if name is None or name in explorer.settings.programs else find_entry(name)
-    reference = {key: value for key, value in asdict(request.program).items() if value not in (None, 0)}
+    given = asdict(request.program)
+    reference = {
+        key: value for key, value in given.items() if value not in (None, 0) and (key, value) != ("form", "task")
+    }
     network = entry is not None and entry.has_weights or request.program.run is not None
     title = entry.title if entry is not None else name or program.name
     return program_info(program) | {"program": reference, "title": title, "network": network}

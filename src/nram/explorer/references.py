@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from nram.errors import UsageError, shown
 from nram.explorer.answering import Refused
-from nram.explorer.runs import program_of_member
+from nram.explorer.runs import Form, program_of_member, program_of_weights
 from nram.explorer.settings import MOST_TEXT
 from nram.programs.files import program_from
 from nram.programs.ir import Program
@@ -28,6 +28,9 @@ class Reference:
     run: str | None = None
     member: Annotated[int, Span(0, 10**6)] = 0
     job: str | None = None
+    form: Form = "task"
+    """Of a trained network's program: simplified for the inputs of its task, with the same meaning on every memory, or
+    as it was extracted."""
 
 
 def program_of(explorer: Explorer, reference: Reference) -> Program:
@@ -37,7 +40,7 @@ def program_of(explorer: Explorer, reference: Reference) -> Program:
             raise Refused(f"the program has more than {MOST_TEXT:,} characters", 413)
         return _read(reference.text)
     if reference.run is not None:
-        return program_of_member(explorer.settings, reference.run, reference.member)
+        return program_of_member(explorer.settings, reference.run, reference.member, reference.form)
     if reference.job is not None:
         return explorer.jobs.program_of(reference.job)
     if reference.name is None:
@@ -47,6 +50,8 @@ def program_of(explorer: Explorer, reference: Reference) -> Program:
     entry = find_entry(reference.name)
     if entry is None:
         raise Refused(f"there is no program {shown(reference.name)}: choose one of the list, or open its file", 404)
+    if reference.form != "task":
+        return program_of_weights(entry, reference.form)
     return entry.program
 
 

@@ -11,7 +11,7 @@ import os
 import stat
 import threading
 from collections.abc import AsyncIterator, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -22,15 +22,17 @@ from nram.errors import NramError, UntrustedFile, shown
 from nram.explorer.answering import Refused, reading, stream
 from nram.explorer.folders import MOST_MEMBERS, Entry, Kind, entries, find_entry
 from nram.explorer.settings import MOST_TEXT, Settings
+from nram.extensions import known_task
 from nram.extras import require
 from nram.files import is_locked, parse_json, read_bounded, read_json
 from nram.messages import pasted, shell_command, visible
 from nram.programs.files import program_from
 from nram.programs.ir import Program
+from nram.programs.library import ZooEntry, zoo_entries, zoo_weights
 from nram.records import Span, Tolerant, read_record
 from nram.training.diagnosis import Diagnosis, diagnose, result_text
 from nram.training.history import duration, share_text
-from nram.training.run_folder import Metrics, RunFolder
+from nram.training.run_folder import Metrics, RunFolder, load_weights
 
 MOST_WORDS = 300  # letters of a line of the list
 MOST_RECORD = 1 << 20  # bytes of run.json in a list
@@ -39,9 +41,10 @@ MOST_REPORT = 1 << 24  # bytes of report.json
 MOST_ROWS = 4000  # of curves; more cannot be seen
 MOST_LINE = 1 << 16  # bytes of a line of metrics.jsonl
 MOST_READ = 1 << 20  # bytes of metrics.jsonl at once
-MOST_WAITING = 8  # requests for JAX
+MOST_WAITING = 16  # requests for JAX; a server has 40 threads
 POLL = 0.5  # seconds between two looks at a running run
 
+Form = Literal["task", "every-input", "raw"]  # as `nram.programs.extract.from_run.Form`, which needs JAX
 Status = Literal["running", "finished", "stopped", "new", "damaged"]
 COLUMNS = (
     "group", "stage", "attempt", "step", "seconds", "best_error", "median_error", "level", "max_complexity",
@@ -355,21 +358,38 @@ def open_member(settings: Settings, id: str, member: int) -> tuple[Entry, RunFol
     return entry, run, (status.st_mtime_ns, status.st_size)
 
 
-def program_of_member(settings: Settings, run: str, member: int) -> Program:
+def program_of_member(settings: Settings, run: str, member: int, form: Form = "task") -> Program:
     """The program of a member of a run, or a program of a learn folder, by its number from 0."""
     entry = find_entry(settings, run)
     if entry.kind == "learn":
         return _learned_program(entry, member)
     entry, _, version = open_member(settings, run, member)
     with _named_files(entry), JAX_TURNS.taken():
-        return _extracted(entry.path, member, version)
+        return _extracted(str(entry.path), member, version, form)
+
+
+def program_of_weights(entry: ZooEntry, form: Form) -> Program:
+    """The program of a network of the zoo, in a form that does not ship."""
+    if not entry.has_weights:
+        raise Refused(f"{entry.title} has no network from which it was extracted: it was {entry.origin}")
+    require("train", "extraction")
+    with JAX_TURNS.taken():
+        return _extracted(entry.title, None, (0, 0), form)
 
 
 @lru_cache(maxsize=32)
-def _extracted(path: Path, member: int, version: tuple[int, int]) -> Program:
-    from nram.programs.extract.from_run import extract_run  # JAX
+def _extracted(source: str, member: int | None, version: tuple[int, int], form: Form) -> Program:
+    """The program of a member of the run in a folder, or, without a member, of a network of the zoo."""
+    from nram.programs.extract.from_run import extract_controller, extract_run  # JAX
+    from nram.training.member import wiring_of
 
-    return extract_run(RunFolder.open(path), member).program
+    if member is not None:
+        return extract_run(RunFolder.open(Path(source)), member, form).program
+    entry = next(one for one in zoo_entries() if one.title == source)
+    with zoo_weights(entry) as path:
+        config, controller, _ = load_weights(path)
+    found = extract_controller(controller, wiring_of(config.machine), known_task(config.task), form).program
+    return replace(found, limit=entry.program.limit)
 
 
 def _learned_program(entry: Entry, number: int) -> Program:

@@ -55,11 +55,9 @@ def evidence_in_parts(program: Program) -> dict[str, list[str]]:
     proven: list[str] = []
     tested: list[str] = []
     for one in program.verified:
-        low, high = one.complexity
-        n = f"every n from {low} up" if high is None else f"n from {low} to {high:,}"
-        limits = (
-            "every step limit from T(n) up" if one.limits == ("every",) else f"step limits of {', '.join(one.limits)}"
-        )
+        n = _sizes(*one.complexity)
+        every = one.limits == ("every",)
+        limits = "every step limit from T(n) up" if every else f"step limits of {', '.join(one.limits)}"
         match one.method:
             case "inductive":
                 proven.append(f"{n}, every memory size and every input, under {limits}")
@@ -71,6 +69,12 @@ def evidence_in_parts(program: Program) -> dict[str, list[str]]:
             case "random":
                 tested.append(f"{one.instances:,} random inputs with {n}, under {limits}")
     return {"proven": proven, "tested": tested, "open": _open(program)}
+
+
+def _sizes(low: int, high: int | None) -> str:
+    if high is None:
+        return f"every n from {low} up"
+    return f"n = {low:,}" if low == high else f"n from {low:,} to {high:,}"
 
 
 def _open(program: Program) -> list[str]:

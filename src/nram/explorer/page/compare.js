@@ -21,7 +21,7 @@ export class CompareView {
       side.picker = new ProgramPicker(app, (program) => this.pick(side, program), { label });
     }
     this.inputs = new InputPanel(app, (input) => this.run(input));
-    this.player = new Player((position, isLast) => this.seek(position, isLast));
+    this.player = new Player((position) => this.seek(position));
     this.finding = el("div", { class: "finding", role: "status" });
     this.problem = el("div", { class: "problem", role: "alert", hidden: true });
     const pickers = this.sides.map((side) => side.picker.element);
@@ -41,12 +41,13 @@ export class CompareView {
 
   async show(values) {
     const empty = Object.keys(values).length === 0;
-    if (empty && this.values) {
+    const wanted = JSON.stringify(this.app.firstProgram());
+    if (empty && this.values && this.sides.some((side) => JSON.stringify(side.info.program) === wanted)) {
       return writeLink("compare", this.current(), true);
     }
     const first = programOf(values) ?? this.app.firstProgram();
     const second = programOf(values, "other") ?? this.partner(first);
-    return this.load([first, second], values);
+    return this.load([first, second], empty ? this.app.last.input : values);
   }
 
   /** Another program for the same task, to begin with. */
@@ -88,10 +89,9 @@ export class CompareView {
     const job = this.jobs;
     for (const side of this.sides) {
       const source = this.app.api.source(side.info.program, input.memory, input.size, input.steps);
-      const fresh = !side.stage;
       side.stage ??= new MachineStage(side.info, source, { player: this.player, parts: ["registers", "listing"], heading: side.info.title });
       await side.stage.open(source, { expected: input.expected, position: this.position });
-      if (fresh) {
+      if (side.stage.element.parentNode !== side.place) {
         fill(side.place, side.stage.element);
       }
     }
@@ -103,9 +103,9 @@ export class CompareView {
     }
   }
 
-  async seek(position, isLast) {
+  async seek(position) {
     const stages = this.sides.map((side) => side.stage);
-    await Promise.all(stages.map((stage) => stage.show(position, isLast)));
+    await Promise.all(stages.map((stage) => stage.show(position)));
     const [a, b] = stages.map((stage) => stage.frame);
     const different = new Set(a.memory.map((_, cell) => cell).filter((cell) => a.memory[cell] !== b.memory[cell]));
     stages.forEach((stage) => stage.markDifferences(different));

@@ -2,6 +2,7 @@
 
 import { el, field, fill, setError, setText, table } from "./dom.js";
 import { programOf, valuesOf, whole, writeLink } from "./link.js";
+import { capital } from "./panels.js";
 import { ProgramPicker } from "./picker.js";
 import { factsOf } from "./workbench.js";
 
@@ -24,7 +25,7 @@ export class EvidenceView {
     this.tasks = el("select", null, app.start.tasks.map(({ name }) => el("option", { value: name }, name)));
     this.budget = el("input", { type: "number", min: 1, max: 150, value: 10 });
     this.start = el("button", { type: "submit", class: "primary" }, "Verify now");
-    this.stop = el("button", { type: "button", hidden: true, onclick: () => app.api.post(`/api/jobs/${this.job}/stop`, {}) }, "Stop");
+    this.stop = el("button", { type: "button", hidden: true, onclick: () => app.api.post(`/api/jobs/${this.job}/stop`, {}).catch((error) => this.failed(error.message)) }, "Stop");
     this.note = el("p", { class: "hint", role: "status" });
     this.result = el("div", { class: "verified" });
     const form = el(
@@ -39,14 +40,14 @@ export class EvidenceView {
       { class: "view evidence-view", "aria-label": "Evidence" },
       el("div", { class: "top-line" }, el("div", { class: "title-line" }, this.title, this.facts), this.picker.element),
       this.problem,
-      el("section", { class: "panel" }, el("h3", null, "Verify now"), form, this.result),
       this.groups,
+      el("section", { class: "panel" }, el("h3", null, "Verify now"), form, this.result),
       el("section", { class: "panel" }, el("h3", null, "All records"), this.table),
     );
   }
 
   async show(values) {
-    await this.load(programOf(values) ?? this.info?.program ?? this.app.firstProgram());
+    await this.load(programOf(values) ?? this.app.firstProgram());
   }
 
   async load(program) {
@@ -63,6 +64,7 @@ export class EvidenceView {
       this.forget();
     }
     this.info = info;
+    this.app.remember(info.program);
     this.picker.set(info.program, info.title);
     setText(this.title, info.title);
     fill(this.facts, ...factsOf(info));
@@ -130,7 +132,7 @@ export class EvidenceView {
     this.ended();
     setText(this.note, `Done in ${result.seconds} seconds.`);
     const { counterexample } = result;
-    const head = result.right ? el("p", { class: "verdict good" }, `✓ No mistake found. ${result.verdict}`) : el("p", { class: "verdict bad" }, `✗ Wrong. ${counterexample?.words ?? result.verdict}`);
+    const head = result.right ? el("p", { class: "verdict good" }, `✓ ${capital(result.verdict)}.`) : el("p", { class: "verdict bad" }, `✗ Wrong. ${counterexample?.words ?? result.verdict}`);
     const open = counterexample === null ? null : el("button", { type: "button", class: "primary", onclick: () => this.showCounterexample(counterexample) }, "Watch it go wrong");
     const parts = [["proven", "Proven", "✓"], ["tested", "Tested", "≈"], ["undecided", "Not decided", "?"]];
     const lists = parts.filter(([name]) => result[name].length > 0).map(([name, title, sign]) => group(name, title, sign, result[name], ""));

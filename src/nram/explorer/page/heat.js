@@ -19,7 +19,7 @@ export class NetworkView {
     this.jobs = 0;
     this.picker = new ProgramPicker(app, (program) => this.pick(program), { label: "Network", filter: (program) => program.network, files: false });
     this.inputs = new InputPanel(app, (input) => this.run(input));
-    this.player = new Player((position, isLast) => this.seek(position, isLast));
+    this.player = new Player((position) => this.seek(position));
     this.title = el("h2", null, "Network");
     this.facts = el("p", { class: "facts" });
     this.problem = el("div", { class: "problem", role: "alert", hidden: true });
@@ -47,10 +47,11 @@ export class NetworkView {
         this.wires,
       ),
     );
+    this.side = el("aside", { class: "input-side", "aria-label": "Network and input" }, this.picker.element, this.inputs.element);
     this.element = el(
       "section",
       { class: "view network-view", "aria-label": "Network" },
-      el("aside", { class: "input-side", "aria-label": "Network and input" }, this.picker.element, this.inputs.element),
+      this.side,
       el("div", { class: "main-side" }, el("div", { class: "title-line" }, this.title, this.facts), this.problem, this.stage),
     );
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
@@ -67,20 +68,25 @@ export class NetworkView {
   }
 
   async show(values) {
-    if (!this.app.start.programs.some((program) => program.network) && !values.run) {
+    this.side.hidden = !this.app.start.programs.some((program) => program.network) && !values.run;
+    if (this.side.hidden) {
       this.fail(new Error("Networks need the training library: install it with pip install 'nram[train]'."));
       return;
     }
-    if (Object.keys(values).length === 0 && this.values) {
+    const empty = Object.keys(values).length === 0;
+    const network = programOf(values) ?? { name: this.firstNetwork() };
+    if (empty && this.values && JSON.stringify(network) === JSON.stringify(this.network)) {
       writeLink("network", this.current(), true);
       return;
     }
-    await this.load(programOf(values) ?? this.network ?? { name: this.firstNetwork() }, values);
+    await this.load(network, empty ? this.app.last.input : values);
   }
 
   firstNetwork() {
     const names = this.app.start.programs.filter((program) => program.network).map(({ name }) => name);
-    return names.find((name) => name === "copy@trained") ?? names[0];
+    const last = this.app.last.program?.name;
+    const task = last?.split("@")[0];
+    return names.find((name) => name === last) ?? names.find((name) => name.startsWith(`${task}@`)) ?? names.find((name) => name === "copy@trained") ?? names[0];
   }
 
   fail(error) {
@@ -141,11 +147,8 @@ export class NetworkView {
     await this.player.open(this.soft.steps, this.position);
   }
 
-  async seek(position, isLast) {
-    await this.hardStage.show(position, isLast);
-    if (!isLast()) {
-      return;
-    }
+  async seek(position) {
+    await this.hardStage.show(position);
     this.position = position;
     this.draw();
     this.showWires();

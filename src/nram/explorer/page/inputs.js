@@ -1,6 +1,6 @@
 // What a program runs on: a memory that is typed or sampled, its size, and a step limit.
 
-import { el, field, setError, setText } from "./dom.js";
+import { counted, el, field, setError, setText } from "./dom.js";
 import { whole } from "./link.js";
 
 const FEWEST_CELLS = 3;
@@ -31,6 +31,10 @@ export function parseMemory(text, size, most) {
     }
     return Number(word);
   });
+}
+
+function wordsOf({ output, cells }) {
+  return cells.map((cell) => `${cell}=${output[cell]}`).join(" ");
 }
 
 /** "5=3 6=4": what cells 5 and 6 should hold at the end. */
@@ -96,7 +100,7 @@ export class InputPanel {
     this.given = null;
     if (values.memory) {
       this.sampled = null;
-      this.given = values.expected ? { ...expectedOf(values.expected), memory: values.memory, words: values.expected } : null;
+      this.given = values.expected ? { ...expectedOf(values.expected), memory: values.memory } : null;
       this.memory.value = values.memory;
       return this.run();
     }
@@ -152,7 +156,7 @@ export class InputPanel {
       return;
     }
     this.given = null;
-    this.sampled = { ...sample, task, seed };
+    this.sampled = { ...sample, task, seed, size };
     this.memory.value = sample.input.join(" ");
     if (this.info.needs_limit) {
       this.steps.value = sample.steps;
@@ -204,8 +208,8 @@ export class InputPanel {
       return;
     }
     this.last = { memory: input.memory, cells: input.size ?? input.memory.length };
-    const typed = this.given === null ? "The memory was typed: no output is expected." : "A counterexample, with the output that is expected.";
-    setText(this.note, this.sampled === null ? typed : `Example of ${this.sampled.task}: T(n) = ${this.sampled.steps} steps, ${this.sampled.cells.length} output cells.`);
+    const typed = this.given === null ? "The memory was typed: no output is expected." : "The output that is expected came with the link.";
+    setText(this.note, this.sampled === null ? typed : `Example of ${this.sampled.task}: T(n) = ${this.sampled.steps} steps, ${counted(this.sampled.cells.length, "output cell")}.`);
     try {
       await this.onInput(input);
     } catch (error) {
@@ -233,8 +237,10 @@ export class InputPanel {
       return null;
     }
     const { sampled, given } = this;
-    const origin = sampled === null ? { memory: memory.join(" "), expected: given?.words } : { task: sampled.task, n: sampled.complexity, seed: sampled.seed };
     const expected = sampled === null ? given : { output: sampled.output, cells: sampled.cells };
+    // with another number of cells the same seed would give another sample
+    const again = sampled !== null && sampled.size === size;
+    const origin = again ? { task: sampled.task, n: sampled.complexity, seed: sampled.seed } : { memory: memory.join(" "), expected: expected && wordsOf(expected) };
     return { memory, size, steps, expected, values: { ...origin, size, steps } };
   }
 }

@@ -2,13 +2,14 @@
 
 import { counted, el, grouped, setAttribute, setText } from "./dom.js";
 import { CircuitPanel, ListingPanel, RegistersPanel } from "./panels.js";
+import { PathsPanel } from "./paths.js";
 import { Player, RunReader } from "./player.js";
 import { Tape } from "./tape.js";
 
 /**
  * `info` is a program as POST /api/program gives it, `source` a run of it (see player.js). Options:
  *   player     a Player that several stages share; without it the stage has its own
- *   parts      which of "registers", "circuit" and "listing" to show; all unless given
+ *   parts      which of "registers", "circuit", "listing" and "paths" to show; all unless given
  *   edit       see tape.js; null if the input cannot be changed here
  *   heading    words above the tape
  *   onMove     called with every frame that is shown
@@ -22,12 +23,13 @@ export class MachineStage {
     this.differs = new Set();
     this.frame = null;
     this.rows = new Map(info.rows.map((row) => [`${row.state}:${row.row}`, row]));
-    this.player = options.player ?? new Player((position, isLast) => this.show(position, isLast));
+    this.player = options.player ?? new Player((position) => this.show(position));
     this.words = el("p", { class: "step-words", "aria-live": "polite" });
     this.tape = new Tape(options.edit ?? null);
-    const parts = options.parts ?? ["registers", "circuit", "listing"];
+    const parts = options.parts ?? ["registers", "circuit", "listing", "paths"];
     const kinds = { registers: RegistersPanel, circuit: CircuitPanel, listing: ListingPanel };
-    this.panels = parts.map((name) => [name, new kinds[name](info)]);
+    this.paths = parts.includes("paths") ? new PathsPanel((position) => this.player.go(position)) : null;
+    this.panels = parts.filter((name) => name in kinds).map((name) => [name, new kinds[name](info)]);
     const side = (names) => el("div", { class: `side ${names[0]}-side` }, this.panels.filter(([name]) => names.includes(name)).map(([, panel]) => panel.element));
     this.problem = el("p", { class: "problem", role: "alert", hidden: true });
     this.element = el(
@@ -39,6 +41,7 @@ export class MachineStage {
       this.problem,
       el("div", { class: "panel tape-panel" }, this.tape.element, legend()),
       el("div", { class: "below" }, side(["registers", "circuit"]), parts.includes("listing") ? side(["listing"]) : null),
+      this.paths?.element,
     );
     if (!options.player) {
       this.player.onPlaying = (on) => this.words.setAttribute("aria-live", on ? "off" : "polite");
@@ -59,12 +62,12 @@ export class MachineStage {
     await (this.options.player ? this.show(position) : this.player.open(reader.total, position));
   }
 
-  /** Show a position of the run, unless a later wish has come in the meantime. */
-  async show(position, isLast = () => true) {
+  /** Show a position of the run, unless another run was opened in the meantime. */
+  async show(position) {
     const reader = this.reader;
     try {
       const frame = await reader.frame(Math.min(position, reader.total));
-      if (isLast() && reader === this.reader) {
+      if (reader === this.reader) {
         this.problem.hidden = true;
         this.render(frame);
       }
@@ -88,6 +91,7 @@ export class MachineStage {
     for (const [, panel] of this.panels) {
       panel.show(frame, row);
     }
+    this.paths?.show(frame);
     this.options.onMove?.(frame);
   }
 
@@ -161,6 +165,6 @@ function legend() {
     entry("mark written", "W", "is written in this step"),
     entry("key-changed", "•", "changed by the last step"),
     entry("key-output", "", "output cell"),
-    entry("key-wrong", "≠", "wrong output"),
+    entry("key-wrong", "≠", "wrong: not the expected value"),
   );
 }

@@ -19,6 +19,7 @@ class App {
     this.api = new Api();
     this.views = new Map();
     this.programs = new Map();
+    this.last = { program: null, input: {} }; // what a view begins with if its link does not say it
     this.kinds = [
       ["machine", "Machine", MachineView],
       ["program", "Program", ProgramView],
@@ -93,8 +94,11 @@ class App {
     return this.follow();
   }
 
-  /** A program's info; asked for once. */
+  /** A program's info; asked for once, except for a job, whose program changes. */
   program(reference) {
+    if ("job" in reference) {
+      return this.api.post("/api/program", { program: reference });
+    }
     const key = JSON.stringify(reference);
     if (!this.programs.has(key)) {
       const wanted = this.api.post("/api/program", { program: reference });
@@ -107,9 +111,18 @@ class App {
     return this.programs.get(key);
   }
 
-  /** The program that is shown when nothing was asked for: files of the command line come first. */
+  /** Keep what a view shows, for the next one. The input stays as long as the program does. */
+  remember(program, input = null) {
+    const same = JSON.stringify(program) === JSON.stringify(this.last.program);
+    this.last = { program, input: input ?? (same ? this.last.input : {}) };
+  }
+
+  /** The program that is shown when nothing was asked for: the last one; at first, a file of the command line. */
   firstProgram() {
     const { programs } = this.start;
+    if (this.last.program !== null) {
+      return this.last.program;
+    }
     const zoo = programs.find(({ name }) => name === "reverse@searched");
     return { name: (programs[0].name.includes("@") && zoo ? zoo : programs[0]).name };
   }

@@ -121,7 +121,8 @@ export class ListingPanel {
     });
     this.showUpdate(lit, frame.step.next);
     this.touched.push(lit);
-    this.reveal(lit.item);
+    this.shownRow = lit.item;
+    requestAnimationFrame(() => this.reveal(lit.item)); // after the other parts have changed: one layout for all
   }
 
   /** The values that the registers get, behind the line "r1, r2 := ...". */
@@ -135,7 +136,10 @@ export class ListingPanel {
 
   /** Scroll the listing, and only the listing, so that the row is seen. */
   reveal(item) {
-    const [top, bottom] = [item.offsetTop - this.list.offsetTop, item.offsetTop - this.list.offsetTop + item.offsetHeight];
+    if (item !== this.shownRow) {
+      return;
+    }
+    const [top, bottom] = [item.offsetTop, item.offsetTop + item.offsetHeight]; // in the listing
     if (top < this.list.scrollTop || item.offsetHeight > this.list.clientHeight) {
       this.list.scrollTop = top;
     } else if (bottom > this.list.scrollTop + this.list.clientHeight) {
@@ -162,13 +166,17 @@ export class CircuitPanel {
       fill(this.place, el("p", { class: "pale" }, `${capital(row.label)} has ${row.operations.length} operations, too many for a picture. The listing shows their values.`));
       return;
     }
-    if (!this.drawings.has(row)) {
+    const fresh = !this.drawings.has(row);
+    if (fresh) {
       this.drawings.set(row, new CircuitDrawing(row.circuit, `Circuit of ${row.label}: ${row.condition}`));
     }
     const drawn = this.drawings.get(row);
     if (this.place.firstChild !== drawn.element) {
-      this.place.style.minHeight = `${this.place.offsetHeight}px`; // what stands below should not jump at every step
       fill(this.place, drawn.element);
+    }
+    if (fresh) {
+      // as high as the highest so far: what stands below should not jump at every step
+      requestAnimationFrame(() => (this.place.style.minHeight = `${this.place.offsetHeight}px`));
     }
     const { registers, outputs, next } = frame.step;
     const values = { before: registers, module: outputs, after: next };

@@ -87,20 +87,21 @@ export class RunReader {
     const last = piece.steps[position - piece.start - 1] ?? null;
     const registers = step?.registers ?? last?.next ?? piece.registers;
     const changed = new Set([...before].filter(([cell, value]) => memory[cell] !== value).map(([cell]) => cell));
-    return { position, total: this.total, halted: this.halted, size: this.size, step, last, memory, registers, changed };
+    return { piece, position, total: this.total, halted: this.halted, size: this.size, step, last, memory, registers, changed };
   }
 }
 
 const SPEEDS = [0.5, 1, 2, 5, 10, 30, 100, 1000];
 
-/** Buttons, time line and clock. `onSeek(position)` shows a position; the clock waits for it. */
+/** Buttons, time line and clock. `onSeek(position)` shows a position, and the clock waits for it. */
 export class Player {
   constructor(onSeek) {
     this.onSeek = onSeek;
     this.total = 0;
     this.position = 0;
     this.playing = false;
-    this.jobs = 0; // seeks so far: only the last one counts
+    this.wishes = 0; // positions that were asked for so far
+    this.showing = null; // the work of showing them
     this.build();
   }
 
@@ -148,12 +149,25 @@ export class Player {
     return this.seek(Math.min(Math.max(Math.round(position) || 0, 0), this.total));
   }
 
-  async seek(position) {
+  /** While a position is fetched only the last wish is kept: a time line that is dragged asks for many. */
+  seek(position) {
     this.position = position;
-    this.jobs += 1;
-    const job = this.jobs;
+    this.wishes += 1;
     this.refresh();
-    await this.onSeek(position, () => job === this.jobs);
+    this.showing ??= this.showLast();
+    return this.showing;
+  }
+
+  async showLast() {
+    try {
+      let wish;
+      do {
+        wish = this.wishes;
+        await this.onSeek(this.position);
+      } while (wish !== this.wishes);
+    } finally {
+      this.showing = null;
+    }
   }
 
   refresh() {

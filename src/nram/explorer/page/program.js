@@ -31,12 +31,7 @@ export class ProgramView {
     this.element = el(
       "section",
       { class: "view program-view", "aria-label": "Program" },
-      el(
-        "div",
-        { class: "top-line" },
-        el("div", { class: "title-line" }, this.title, this.facts),
-        this.picker.element,
-      ),
+      el("div", { class: "top-line" }, el("div", { class: "title-line" }, this.title, this.facts), this.picker.element),
       this.problem,
       el(
         "div",
@@ -51,7 +46,7 @@ export class ProgramView {
   }
 
   async show(values) {
-    await this.load(programOf(values) ?? this.info?.program ?? this.app.firstProgram());
+    await this.load(programOf(values) ?? this.app.firstProgram());
   }
 
   async load(program) {
@@ -65,9 +60,9 @@ export class ProgramView {
     }
     // the program to which "undo" goes back: the one before the first change
     this.origin = "text" in program && this.origin ? this.origin : program;
-    this.editor.value = "text" in program ? program.text : this.info.text;
+    this.editor.value = editable(program.text ?? this.info.text, this.info);
     this.render();
-    this.editor.scrollTo(this.info.text === this.editor.value ? this.info.rows[0].first_line - 2 : 1);
+    this.editor.scrollTo(this.editor.value.split("\n").findIndex((line) => line.startsWith("registers:")) + 1);
   }
 
   /** A program that cannot be shown. The text of one can be mended. */
@@ -108,18 +103,19 @@ export class ProgramView {
     this.editor.show(error.lines ?? [[null, error.message]]);
     this.runButton.disabled = true;
     this.element.classList.add("stale");
-    setText(this.state, "The pictures below are of the last text without problems.");
+    setText(this.state, "The pictures are of the last text without problems.");
     writeLink("program", valuesOf({ text: this.editor.value }), true);
   }
 
   render() {
     const { info } = this;
+    this.app.remember(info.program);
     this.editor.show([]);
     this.element.classList.remove("stale");
     this.runButton.disabled = false;
     const changed = "text" in info.program;
     this.reset.hidden = !changed;
-    setText(this.state, changed ? "Edited. The link of this page has the whole text." : "");
+    setText(this.state, changed ? "Edited. The link of this page has the whole text." : "Without the records of verification: they hold for the unchanged text only.");
     this.picker.set(info.program, info.title);
     setText(this.title, info.title);
     fill(this.facts, ...factsOf(info));
@@ -148,6 +144,12 @@ export class ProgramView {
   hide() {
     clearTimeout(this.timer);
   }
+}
+
+/** What to edit: the text form, without records of verification, which a changed program must not have. */
+function editable(text, info) {
+  const form = text.trimStart().startsWith("{") ? info.text : text;
+  return form.replace(/^verified:.*\n/gm, "");
 }
 
 function circuitOf(row) {

@@ -1,6 +1,7 @@
 // The distributions of a soft run, and how they are drawn.
 
 import { el, svgEl } from "./dom.js";
+import { cleared } from "./paths.js";
 
 const LARGEST = 26; // pixels of a column
 const AXIS = 26; // pixels for the values at the left and the cells below
@@ -61,14 +62,9 @@ export function drawHeat(canvas, room, heat, columns, marked) {
   const step = Math.max(5, Math.min(LARGEST, Math.floor((room - AXIS - 2) / columns.length)));
   const tall = Math.max(5, Math.min(step, Math.floor(420 / values)));
   const [width, height] = [AXIS + columns.length * step + 1, TOP + values * tall + AXIS];
-  const scale = window.devicePixelRatio || 1;
-  Object.assign(canvas, { width: width * scale, height: height * scale });
-  canvas.style.width = `${width}px`;
-  canvas.style.height = `${height}px`;
+  const brush = cleared(canvas, width, height);
   const colours = getComputedStyle(canvas);
   const colour = (name) => colours.getPropertyValue(`--${name}`).trim();
-  const brush = canvas.getContext("2d");
-  brush.scale(scale, scale);
   const top = (value) => TOP + (values - 1 - value) * tall;
   brush.fillStyle = colour("band");
   brush.fillRect(AXIS, TOP, columns.length * step, values * tall);

@@ -97,6 +97,9 @@ export class Tape {
     });
     this.cells = kept;
     fill(this.list, items);
+    if (![...kept.values()].some(({ box }) => box.tabIndex === 0)) {
+      this.focusOn(kept.keys().next().value); // one cell can always be reached by the Tab key
+    }
     const last = Math.min(this.base + this.span, this.size) - 1;
     setText(this.range, `cells ${this.base} to ${last} of ${this.size}, and those that are read or written`);
   }
@@ -172,6 +175,7 @@ export class Tape {
     input.addEventListener("keydown", (key) => {
       key.stopPropagation();
       if (key.key === "Enter" || key.key === "Escape") {
+        key.preventDefault(); // or Enter would press the button that gets the focus
         close(key.key === "Enter", true);
       }
     });

@@ -29,8 +29,9 @@ export class MachineView {
 
   /** Show what a link says; without a program, the one shown before. */
   async show(values) {
-    const program = programOf(values) ?? this.info?.program ?? this.app.firstProgram();
-    await this.load(program, Object.keys(values).length === 0 && this.info ? this.current() : values);
+    const program = programOf(values) ?? this.app.firstProgram();
+    const same = this.info !== undefined && JSON.stringify(this.info.program) === JSON.stringify(program);
+    await this.load(program, Object.keys(values).length === 0 && same ? this.current() : values);
   }
 
   async load(program, values) {
@@ -55,6 +56,9 @@ export class MachineView {
     this.stage?.stop();
     this.stage = null;
     await this.inputs.begin(info, values);
+    if (this.stage === null) {
+      fill(this.place); // what was there is another program's
+    }
   }
 
   fail(error, program) {
@@ -76,17 +80,16 @@ export class MachineView {
   /** Run on this input. Called by the fields, and at the beginning. */
   async run(input) {
     const source = this.app.api.source(this.info.program, input.memory, input.size, input.steps);
-    const first = this.stage === null;
-    if (first) {
+    if (this.stage === null) {
       const edit = { start: (cell) => this.inputs.startOf(cell), commit: (cell, word) => this.inputs.editCell(cell, word) };
       this.stage = new MachineStage(this.info, source, { edit, onMove: (frame) => this.moved(frame) });
     }
     const { stage } = this;
     this.values = input.values;
+    this.app.remember(this.info.program, input.values);
     await stage.open(source, { expected: input.expected, position: this.position });
-    if (first && stage === this.stage) {
+    if (stage === this.stage && stage.element.parentNode !== this.place) {
       fill(this.place, stage.element);
-      stage.render(stage.frame); // sizes are known only now
     }
   }
 
