@@ -156,7 +156,7 @@ LATE = {
         programs.ir -> programs.text
     """,
 }
-MOST_LATE = 47
+MOST_LATE = 49
 
 # Libraries that take long to import, and the layers that may import them. `nram.lazy` imports them on first use.
 HEAVY = {
