@@ -156,7 +156,7 @@ def test_a_hundred_kills_lose_nothing_and_change_no_bit(sweep: Sweep):
     study, counted = sweep.folder / "killed", Counter()
     cluster = RayCluster(2)
     words = (spec, "--out", study, "--resume", "--address", cluster.address)
-    process = sweep.start(*words)
+    process = sweep.start_with_log(*words)
     drivers = 1
     try:
         while counted.total() < kills:
@@ -164,7 +164,7 @@ def test_a_hundred_kills_lose_nothing_and_change_no_bit(sweep: Sweep):
             if process.poll() is not None:
                 if process.returncode == 0:
                     break
-                process = sweep.start(*words)
+                process = sweep.start_with_log(*words)
                 drivers += 1
             match source.choices(("process", "worker", "node", "driver"), (10, 6, 2, 1))[0]:
                 case "process":
@@ -177,13 +177,14 @@ def test_a_hundred_kills_lose_nothing_and_change_no_bit(sweep: Sweep):
                 case "driver" if list(processes_of(study)):
                     process.kill()
                     counted["driver"] += 1
-        process.communicate(timeout=900)
+            print(f"{dict(counted)}, {len(list(study.glob('trials/*.json')))} ended", flush=True)
+        process.wait(900)
         for _ in range(20):
-            process = sweep.start(*words)
-            _, err = process.communicate(timeout=900)
+            process = sweep.start_with_log(*words)
+            process.wait(900)
             if process.returncode == 0:
                 break
-        assert process.returncode == 0, err
+        assert process.returncode == 0, (sweep.folder / "log.txt").read_text()[-3000:]
     finally:
         process.kill()
         cluster.close()

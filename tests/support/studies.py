@@ -60,6 +60,19 @@ class Sweep:
         assert process.returncode == status, err
         return out, err
 
+    def start_with_log(self, *words: str | Path) -> subprocess.Popen[str]:
+        """The same with a file for all that it says: nobody reads a pipe meanwhile."""
+        log = open(self.folder / "log.txt", "a")  # noqa: SIM115 - the process keeps it
+        with log:
+            return subprocess.Popen(
+                [sys.executable, "-m", "nram", "sweep", *map(str, words)],
+                stdout=log,
+                stderr=log,
+                text=True,
+                cwd=self.folder,
+                env={**os.environ, "JAX_PLATFORMS": "cpu"},
+            )
+
 
 def lines_of(study: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (study / "results.jsonl").read_text().splitlines()]

@@ -13,7 +13,6 @@ import os
 import platform
 import queue
 import shutil
-import sys
 import tempfile
 import threading
 import time
@@ -53,8 +52,8 @@ def run_on_ray(
     note: Callable[[str], None],
 ) -> Generator[Event, None, None]:
     """Run the trials on the cluster at this address, and tell what they do."""
-    # Ray and Tune print on standard output, where the result is to stand alone.
-    with contextlib.redirect_stdout(sys.stderr):
+    # Ray and Tune print much, also on standard output, where the result is to stand alone. What matters is noted here.
+    with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
         yield from _run_on_ray(trials, spec, study, address, stopping, note)
 
 
@@ -98,12 +97,12 @@ def _connect(address: str) -> bool:
             "and give HOST:PORT or auto"
         )
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR, "include_dashboard": False}
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL, "include_dashboard": False}
     try:
         if address == "local":
             ray.init(address="local", num_cpus=cpu_cores(), **quiet)
         else:
-            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+            ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
         words = " ".join(str(error).split())[:300]
         raise NramError(
