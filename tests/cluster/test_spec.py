@@ -146,3 +146,19 @@ def test_a_file_that_is_not_toml_is_said_so(tmp_path: Path):
     (tmp_path / "study.toml").write_text("tasks = [")
     with pytest.raises(UsageError, match="it is not TOML"):
         read_spec(tmp_path / "study.toml")
+
+
+@pytest.mark.parametrize("place", ["settings", "grid", "arms.a"])
+def test_files_of_modules_are_executed_only_if_they_are_named(tmp_path: Path, place: str):
+    (tmp_path / "mine.py").write_text("raise SystemExit('executed')\n")
+    value = '["READ", "mine.py"]'
+    value = f"[{value}]" if place == "grid" else value
+    for verb in ("train", "search"):
+        value = value if verb == "train" else value.replace('["READ", "mine.py"]', '"READ,mine.py"')
+        (tmp_path / "study.toml").write_text(
+            f'verb = "{verb}"\ntasks = ["copy"]\nbudget = 9\n[{place}]\nmodules = {value}\n'
+        )
+        spec = read_spec(tmp_path / "study.toml")
+        assert str(tmp_path / "mine.py") in str(trials_of(spec)[0].settings)
+        with pytest.raises(UntrustedFile):
+            check_trials(spec, trials_of(spec), trust=False)

@@ -164,7 +164,11 @@ class _Driver:
         studied = Studied(
             self.study, self.job.trials, self.outcomes, self.failed, self.trouble, time.monotonic() - self.began
         )
-        self.study.write_summary(studied.to_json())
+        try:
+            self.study.write_summary(studied.to_json())
+        except NramError:
+            if self.trouble is None:  # otherwise it is known why, and the rest is still shown
+                raise
         return studied
 
     def _events(

@@ -19,7 +19,8 @@ from typing import Annotated, Any, Literal
 
 from nram.display import counted
 from nram.errors import NramError, UntrustedFile, UsageError, shown
-from nram.extensions import get_task, is_task_file, require_trusted
+from nram.extensions import get_task, is_file_name, is_task_file, require_trusted
+from nram.extensions.modules import split_names
 from nram.files import read_bounded, read_toml
 from nram.limits import StepLimit
 from nram.records import INVALID, Span, checked, listed, members
@@ -251,7 +252,7 @@ class SearchSettings:
 
     @property
     def space(self) -> Space:
-        modules = None if self.modules is None else self.modules.split(",")
+        modules = None if self.modules is None else split_names(self.modules)
         return Space(self.registers, self.repeats, self.states, modules)
 
 
@@ -322,10 +323,40 @@ def _with_paths(spec: Spec, folder: Path) -> Spec:
 
     files = tuple(whole(name, True) for name in spec.files)
     tasks = tuple(whole(name, is_task_file(name)) for name in spec.tasks)
+
+    def modules(settings: dict[str, Any]) -> dict[str, Any]:
+        """Settings in which files of modules have their whole paths."""
+        return {
+            name: _whole_modules(value, folder) if _names_modules(name) else value for name, value in settings.items()
+        }
+
+    grid = {
+        name: [_whole_modules(one, folder) if _names_modules(name) else one for one in values]
+        for name, values in spec.grid.items()
+    }
+    arms = {label: modules(own) for label, own in spec.arms.items()}
+    spec = replace(spec, settings=modules(spec.settings), grid=grid, arms=arms)
     storage = spec.storage
     if storage is not None and "://" not in storage:
         storage = str((folder / storage).resolve())
     return replace(spec, files=files, tasks=tasks, storage=storage)
+
+
+def _names_modules(setting: str) -> bool:
+    return setting.rpartition(".")[2] == "modules"
+
+
+def _module_names(value: Any) -> list[str]:
+    names = split_names(value) if isinstance(value, str) else value if isinstance(value, list | tuple) else []
+    return [name for name in names if isinstance(name, str)]
+
+
+def _whole_modules(value: Any, folder: Path) -> Any:
+    """The modules of a setting. Files get their whole paths; what else is wrong with them is told later."""
+    if not any(map(is_file_name, _module_names(value))):
+        return value
+    names = [str((folder / name).resolve()) if is_file_name(name) else name for name in _module_names(value)]
+    return ",".join(names) if isinstance(value, str) else names
 
 
 def _problems_of(spec: Spec) -> list[str]:
@@ -464,6 +495,12 @@ def _place_of(spec: Spec, trial: Trial, words: str) -> str:
 
 
 def _check(trial: Trial, trust: bool) -> None:
+    # What the specification names, the user has not named: it is a file that somebody else may have written.
+    require_trusted(
+        trial.subject if is_task_file(trial.subject) else "",
+        [module for name, value in trial.settings.items() if _names_modules(name) for module in _module_names(value)],
+        trust,
+    )
     if trial.verb == "train":
         load_config(trial.subject, protocol=trial.protocol, overrides=trial.overrides, seed=trial.seed, trust=trust)
         return
