@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from nram.cli import build_parser
 from nram.cluster.spec import Spec, check_trials, read_spec, spec_from, trials_of
 from nram.errors import UntrustedFile, UsageError
 
@@ -68,6 +69,15 @@ def test_draws_are_the_same_for_every_task_and_seed_and_stay_in_their_range():
         assert trial.settings["noise"] in (0, 0.1)
     assert len(drawn) == 30 and {len(values) for values in drawn.values()} == {1}
     assert len(set.union(*drawn.values())) == 30
+
+
+@pytest.mark.parametrize("verb", ["train", "search", "learn"])
+def test_the_command_of_a_trial_is_one_that_the_verb_takes(verb: str):
+    subjects = 'files = ["a.jsonl"]' if verb == "learn" else 'tasks = ["copy"]'
+    settings = {"train": "noise = inf", "search": "registers = 3", "learn": 'steps = "3n+10"'}[verb]
+    (trial,) = trials_of(spec_of(f'verb = "{verb}"\n{subjects}\nseeds = 7\nbudget = 9\n[settings]\n{settings}'))
+    arguments = build_parser(trial.words).parse_args(trial.words)
+    assert (arguments.verb, arguments.seed) == (verb, 7)
 
 
 def test_a_study_goes_through_json_and_back():

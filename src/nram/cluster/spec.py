@@ -211,8 +211,10 @@ class Trial:
         if self.verb == "train":
             words += ["--protocol", self.protocol] if self.protocol else []
             return words + [word for override in self.overrides for word in ("--set", override)]
+        # What a study leaves out unless it is asked for: verification, and further programs that fit.
+        own = {"verify-budget": 0} if self.verb == "search" else {"alternatives": 0}
         words += ["--budget", f"{self.budget:g}"]
-        return words + [word for name, value in self.settings.items() for word in (f"--{name}", _word(value))]
+        return words + [word for name, value in (own | self.settings).items() for word in (f"--{name}", _word(value))]
 
     @property
     def task(self) -> str:
