@@ -28,9 +28,12 @@ def main() -> None:
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     with tempfile.TemporaryDirectory() as folder:
         nram = [sys.executable, "-m", "nram"]
-        subprocess.run([*nram, "train", "copy", "--seed", "1", "--out", f"{folder}/copy-1"], check=True)
-        serve = [*nram, "serve", "--no-browser", "--port", "0", "--json", "--runs", folder, "--out", f"{folder}/learned"]
-        with subprocess.Popen(serve, stdout=subprocess.PIPE, text=True) as server, sync_playwright() as playwright:
+        subprocess.run([*nram, "train", "copy", "--seed", "1"], check=True, cwd=folder)
+        serve = [*nram, "serve", "--no-browser", "--port", "0", "--json"]
+        with (
+            subprocess.Popen(serve, stdout=subprocess.PIPE, text=True, cwd=folder) as server,
+            sync_playwright() as playwright,
+        ):
             assert server.stdout is not None
             url = json.loads(server.stdout.readline())["url"]
             browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from http.client import HTTPConnection, HTTPResponse
@@ -20,7 +21,7 @@ import pytest
 from starlette.testclient import TestClient
 from support.explorer import HEADERS
 
-from nram.explorer import jobs
+from nram.explorer import jobs, worker
 from nram.explorer.jobs import Events, safe_name
 from nram.explorer.settings import MOST_EXAMPLES
 from nram.files import is_leftover
@@ -242,6 +243,38 @@ def status_of(one: int) -> tuple[str, int]:
         state, parent = Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()[:2]
         return state, int(parent)
     return "", 0
+
+
+def test_a_job_that_does_not_stop_in_time_ends_and_leaves_no_half_written_file(tmp_path, monkeypatch):
+    reader, writer = os.pipe()
+    ended = threading.Event()
+    monkeypatch.setattr(worker, "GRACE_ALONE", 0.0)
+    monkeypatch.setattr(worker.os, "_exit", lambda status: ended.set())
+    (tmp_path / "training").mkdir()
+    (tmp_path / "training" / ".01234567-89abcdef.part").touch()
+    (tmp_path / "report.json").touch()
+    stopping = worker._Stopping(reader)
+    stopping.folder = tmp_path
+    stopping.listen(b"", at_once=False)
+    assert not stopping.asked
+    os.close(writer)  # the server is gone
+    assert ended.wait(30) and stopping.asked
+    assert [path.name for path in sorted(tmp_path.rglob("*"))] == ["report.json", "training"]
+    os.close(reader)
+
+
+def test_processes_end_without_complaint(tmp_path):
+    """Also while a thread waits for the server's word."""
+    work = {"kept": str(tmp_path), "file": "x.csv", "content": SAME, "budget": 20.0, "method": "search", "seed": 0}
+    work |= {"cells": None, "result": None, "layout": None}
+    command = [sys.executable, "-m", "nram.explorer.worker"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdin and process.stdout and process.stderr
+        process.stdin.write(json.dumps({"learn": work}).encode() + b"\n")
+        process.stdin.flush()
+        events = [json.loads(line) for line in process.stdout]
+        assert process.wait(30) == 0 and events[-1][0] == "result"
+        assert process.stderr.read() == b""
 
 
 # ---- events

@@ -20,6 +20,7 @@ from nram.explorer.answering import Refused
 from nram.explorer.folders import entries, find_entry
 from nram.explorer.runs import COLUMNS, follow_run
 from nram.explorer.settings import Settings
+from nram.programs.library import load_program
 from nram.training.config import StageConfig, TrainConfig
 from nram.training.run_folder import RunFolder
 
@@ -113,6 +114,17 @@ def test_runs_of_the_same_name_and_those_of_learning_have_their_own_ids(make, li
     assert client.get("/api/runs/same/training/0").json()["folder"] == str(learned / "training" / "0")
     shown = client.get(f"/api/runs/{settings.kept}/same").json()
     assert shown["cures"] == [{"text": "more time", "command": None}] and shown["members"] == []
+
+
+def test_programs_of_a_learn_folder_have_no_network(settings, ask):
+    folder = settings.kept / "pair"
+    (folder / "programs").mkdir(parents=True)
+    (folder / "report.json").write_text(json.dumps({"found": True, "program": {}}))
+    for number, name in enumerate(("copy@searched", "reverse@searched"), 1):
+        load_program(name).save(folder / "programs" / f"{number}.nram")
+    for member, name in enumerate(("copy", "reverse")):
+        found = ask("/api/program", program={"run": "pair", "member": member})
+        assert (found["name"], found["network"]) == (name, False)
 
 
 def test_the_list_is_bounded(make, listed, monkeypatch):

@@ -46,7 +46,8 @@ MOST_EVENTS = 1000  # of a job; the oldest of those that only show progress are 
 MOST_EVENT = 1 << 24  # bytes
 PROGRESS = ("report", "training", "best", "program", "activity", "note")
 POLL = 0.1  # seconds between two looks at the events of a job
-CLOSING = 5.0  # seconds for all jobs to save, when the server ends
+CLOSING = 12.0  # seconds for all jobs to save, when the server ends; they take less, or end by themselves
+SENDING = 5.0  # seconds for the request to reach a process that begins
 SUFFIXES = (".csv", ".jsonl", ".json")
 
 Status = Literal["running", "done", "failed", "stopped"]
@@ -138,20 +139,25 @@ class Job:
     def stop(self) -> None:
         """Ask the process to save its work and end."""
         self._stop_asked = True
-        self._sent.wait(CLOSING)
+        self._sent.wait(SENDING)
         with contextlib.suppress(OSError, ValueError):  # it has ended
             self._input.write(b"stop\n")
             self._input.flush()
 
     def close(self, until: float) -> None:
         """Wait for the end of the process, not longer than until this time of `time.monotonic`; then kill it."""
-        with contextlib.suppress(OSError, ValueError):
-            self._input.close()
         try:
             self._process.wait(max(0.1, until - time.monotonic()))
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+
+    def hang_up(self) -> None:
+        """Tell the process that the server ends: it saves its work, and then ends by itself."""
+        self._stop_asked = True
+        self._sent.wait(SENDING)
+        with contextlib.suppress(OSError, ValueError):  # it has ended
+            self._input.close()
 
 
 class Jobs:
@@ -204,7 +210,7 @@ class Jobs:
         until = time.monotonic() + CLOSING
         jobs = self.all()
         for job in jobs:
-            job.stop()
+            job.hang_up()
         for job in jobs:
             job.close(until)
 

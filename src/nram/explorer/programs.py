@@ -9,6 +9,7 @@ from nram import __version__
 from nram.errors import NramError, shown
 from nram.explorer.about import program_info
 from nram.explorer.answering import Refused, action
+from nram.explorer.folders import find_entry as find_run
 from nram.explorer.references import Reference, program_of
 from nram.explorer.settings import MOST_CELLS, MOST_EXAMPLES, MOST_PIECE, MOST_STEPS, MOST_TEXT
 from nram.extensions import known_task, task_names
@@ -101,7 +102,9 @@ def show(explorer: Explorer, request: ProgramRequest) -> dict[str, Any]:
     reference = {
         key: value for key, value in given.items() if value not in (None, 0) and (key, value) != ("form", "task")
     }
-    network = entry is not None and entry.has_weights or request.program.run is not None
+    run = request.program.run
+    trained = run is not None and find_run(explorer.settings, run).kind == "train"  # a learn folder has programs alone
+    network = trained or (entry is not None and entry.has_weights)
     title = entry.title if entry is not None else name or program.name
     return program_info(program) | {"program": reference, "title": title, "network": network}
 

@@ -20,7 +20,7 @@ from typing import Any
 from nram import process
 from nram.errors import NramError
 from nram.extensions import get_module, get_task
-from nram.files import parse_json, write_atomically
+from nram.files import parse_json, remove_leftovers, write_atomically
 from nram.learning.callbacks import LearningCallbacks
 from nram.learning.job import LearningJob, Method
 from nram.learning.judgement import Judgement
@@ -42,6 +42,7 @@ from nram.training.callbacks import TrainingCallbacks
 
 REPORT_SECONDS = 0.25  # between two reports
 GRACE = 30.0  # seconds to save in, after the job was asked to stop
+GRACE_ALONE = 8.0  # the same, after the server is gone or ends
 MOST_PROGRAM = 1 << 16  # characters of a program that is shown on the way
 NICENESS = 10  # the page goes before
 MOST_FOLDERS = 1000  # of the same name
@@ -83,11 +84,12 @@ def main() -> int:
     stopping = _Stopping()
     try:
         with on_command_line(), process.interruptible() as signalled:
-            work = parse_json(sys.stdin.readline())
-            stopping.listen(at_once="verify" in work)
+            line, more = _request()
+            work = parse_json(line)
+            stopping.listen(more, at_once="verify" in work)
             if "learn" in work:
                 request = read_record(LearnRequest, work["learn"], "the request")
-                _learn(request, emit, lambda: stopping.asked or signalled())
+                _learn(request, emit, stopping, lambda: stopping.asked or signalled())
             else:
                 _verify(read_record(VerifyRequest, work["verify"], "the request"), emit)
     except (NramError, OSError, ValueError) as error:
@@ -97,6 +99,18 @@ def main() -> int:
         emit("failed", {"error": f"this is a fault in nram: {type(error).__name__}: {error}"})
         return 1
     return 0
+
+
+def _request() -> tuple[str, bytes]:
+    """The first line of standard input, and what was read beyond it.
+
+    Not through `sys.stdin`: a thread that waits there would disturb the end of the process.
+    """
+    content = b""
+    while b"\n" not in content and (part := os.read(0, 1 << 20)):
+        content += part
+    line, _, more = content.partition(b"\n")
+    return line.decode(), more
 
 
 class _Emitter:
@@ -129,25 +143,40 @@ def _finite(value: Any) -> Any:
 class _Stopping:
     """Whether the job is asked to stop. If it does not end in time after that, the process ends all the same."""
 
-    asked = False
+    def __init__(self, descriptor: int = 0):
+        self.descriptor = descriptor
+        self.asked = False
+        self.folder: Path | None = None
+        """Where the job writes."""
 
-    def listen(self, at_once: bool) -> None:
+    def listen(self, read: bytes, at_once: bool) -> None:
         """Listen to standard input. `at_once`: nothing is to be saved, so the process ends at the first word."""
-        threading.Thread(target=self._listen, args=(at_once,), daemon=True).start()
+        threading.Thread(target=self._listen, args=(read, at_once), daemon=True).start()
 
-    def _listen(self, at_once: bool) -> None:
-        sys.stdin.readline()  # "stop", or the end
+    def _listen(self, read: bytes, at_once: bool) -> None:
+        told = read or os.read(self.descriptor, 100)  # "stop", or nothing at the end
         self.asked = True
         if not at_once:
-            time.sleep(GRACE)
-        os._exit(1)  # files are written atomically, so nothing is lost
+            late = threading.Timer(GRACE, self._end)
+            late.daemon = True
+            late.start()
+            while told:
+                told = os.read(self.descriptor, 100)
+            time.sleep(GRACE_ALONE)
+        self._end()
+
+    def _end(self) -> None:
+        """End the process. Files are written atomically, so nothing is lost; no part of one is left."""
+        if self.folder is not None:
+            remove_leftovers(self.folder)
+        os._exit(1)
 
 
 # ---- learning
 
 
-def _learn(request: LearnRequest, emit: Emit, stopping: Callable[[], bool]) -> None:
-    folder = _new_folder(Path(request.kept), Path(request.file).stem)
+def _learn(request: LearnRequest, emit: Emit, stopping: _Stopping, asked: Callable[[], bool]) -> None:
+    stopping.folder = folder = _new_folder(Path(request.kept), Path(request.file).stem)
     path = folder / request.file
     try:
         write_atomically(path, request.content.encode())
@@ -158,7 +187,7 @@ def _learn(request: LearnRequest, emit: Emit, stopping: Callable[[], bool]) -> N
         folder.rmdir()
         raise NramError(str(error).replace(str(path), request.file)) from None
     job = LearningJob(file, folder, request.budget, request.seed, request.method)
-    learned = job.run(_Telling(emit, file), stopping)
+    learned = job.run(_Telling(emit, file), asked)
     program = learned.program
     emit(
         "result",

@@ -85,6 +85,23 @@ def test_files_of_a_program(page, explorer, tmp_path, name, suffix, words):
     assert words in (tmp_path / "file").read_text()
 
 
+@pytest.mark.skipif(missing("train") is not None, reason="needs the training library")
+def test_a_trained_program_as_it_was_extracted(page, new_page, explorer):
+    page.goto(explorer.link("program", program="copy@trained"))
+    ready(page, "program")
+    page.get_by_label("Form of the network's program").select_option("as extracted")
+    expect(page.locator(".program-view .facts")).to_contain_text("608 operations")
+    page.get_by_role("button", name="Run it").click()
+    expect(page.locator(".machine-view .step-words")).to_contain_text("Step 1 of")
+    page.keyboard.press("End")
+    expect(page.locator(".machine-view .step-words")).to_contain_text("Right")
+    other = new_page()
+    other.goto(page.url)
+    expect(other.locator(".machine-view .facts")).to_contain_text("as extracted")
+    other.keyboard.press("2")
+    expect(other.get_by_label("Form of the network's program")).to_have_value("raw")
+
+
 # ---- evidence
 
 
@@ -226,5 +243,6 @@ def test_links_that_make_no_sense_say_so(page, explorer):
     page.goto(explorer.link("nothing", step="-5", n="1e9", seed="x"))
     ready(page, "machine")
     page.goto(explorer.link("machine", program="text:nonsense"))
+    page.get_by_label("Memory", exact=True).first.fill("1 2 0")
     page.get_by_role("button", name="Mend the text").click()
     expect(page.locator(".problems li")).to_contain_text("it is neither JSON")

@@ -8,6 +8,7 @@ import { ProgramPicker } from "./picker.js";
 import { Player } from "./player.js";
 
 const MOST_COMPARED = 20000; // steps that are searched for a difference
+const MOST_NAMED = 8; // cells
 const LINK_PAUSE = 250; // milliseconds
 
 export class CompareView {
@@ -122,13 +123,19 @@ export class CompareView {
   tell(found) {
     const [a, b] = this.sides.map((side) => side.stage.reader);
     const cells = a.ending.memory.map((_, cell) => cell).filter((cell) => a.ending.memory[cell] !== b.ending.memory[cell]);
-    const lengths = a.total === b.total ? `Both take ${counted(a.total, "step")}.` : `The first takes ${counted(a.total, "step")}, the second ${grouped(b.total)}.`;
-    const ends = cells.length === 0 ? "They end with the same memory." : `At the end ${counted(cells.length, "cell")} differ: ${cells.slice(0, 8).join(", ")}${cells.length > 8 ? ", …" : ""}.`;
+    const takes = `The first takes ${counted(a.total, "step")}, the second ${grouped(b.total)}.`;
+    const lengths = a.total === b.total ? `Both take ${counted(a.total, "step")}.` : takes;
+    const named = cells.slice(0, MOST_NAMED).join(", ") + (cells.length > MOST_NAMED ? ", …" : "");
+    const verb = cells.length === 1 ? "differs" : "differ";
+    const ends = cells.length === 0 ? "They end with the same memory." : `At the end ${counted(cells.length, "cell")} ${verb}: ${named}.`;
     const parts = [el("p", null, el("strong", null, ends), ` ${lengths} ${this.verdict()}`)];
     if (found.cell === null) {
-      parts.push(el("p", null, found.complete ? "Their memories are the same after every step." : `Their memories are the same in the first ${found.position} steps.`));
+      const when = found.complete ? "after every step" : `in the first ${found.position} steps`;
+      parts.push(el("p", null, `Their memories are the same ${when}.`));
     } else {
-      const words = `Their memories first differ after ${counted(found.position, "step")}: cell ${found.cell} holds ${found.values[0]} in the first run and ${found.values[1]} in the second.`;
+      const [first, second] = found.values;
+      const where = `cell ${found.cell} holds ${first} in the first run and ${second} in the second`;
+      const words = `Their memories first differ after ${counted(found.position, "step")}: ${where}.`;
       parts.push(el("p", null, words, " ", el("button", { type: "button", onclick: () => this.player.go(found.position) }, "Go there")));
     }
     fill(this.finding, parts);

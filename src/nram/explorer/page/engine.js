@@ -74,7 +74,6 @@ export class Engine {
   /** `table` is a program's JSON form; `modules` is MODULES. */
   constructor(table, modules, memory, limit) {
     this.limit = limit;
-    this.size = memory.length;
     this.snapshots = [new Machine(table, modules, memory)];
     const machine = this.snapshots[0].copy();
     while (!machine.halted && machine.steps < limit) {
@@ -84,10 +83,6 @@ export class Engine {
       }
     }
     this.end = machine;
-  }
-
-  async info() {
-    return { total: this.end.steps, halted: this.end.halted, limit: this.limit, memorySize: this.size };
   }
 
   /** The answer of /api/trace to the same question. */
@@ -100,7 +95,7 @@ export class Engine {
       total: this.end.steps,
       halted: this.end.halted,
       limit: this.limit,
-      memory_size: this.size,
+      memory_size: this.end.memory.length,
       start: from,
       memory: machine.memory.slice(),
       registers: machine.registers.slice(),

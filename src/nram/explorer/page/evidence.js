@@ -25,14 +25,20 @@ export class EvidenceView {
     this.tasks = el("select", null, app.start.tasks.map(({ name }) => el("option", { value: name }, name)));
     this.budget = el("input", { type: "number", min: 1, max: 150, value: 10 });
     this.start = el("button", { type: "submit", class: "primary" }, "Verify now");
-    this.stop = el("button", { type: "button", hidden: true, onclick: () => app.api.post(`/api/jobs/${this.job}/stop`, {}).catch((error) => this.failed(error.message)) }, "Stop");
+    this.stop = el("button", { type: "button", hidden: true, onclick: () => this.stopJob() }, "Stop");
     this.note = el("p", { class: "hint", role: "status" });
     this.result = el("div", { class: "verified" });
     const form = el(
       "form",
       { class: "verify", onsubmit: (event) => this.verify(event) },
       el("p", { class: "pale" }, "Run the checks again on this machine: all small inputs, proofs, random large inputs."),
-      el("div", { class: "verify-fields" }, field("Task", this.tasks), field("Seconds for each part", this.budget), el("div", { class: "buttons" }, this.start, this.stop)),
+      el(
+        "div",
+        { class: "verify-fields" },
+        field("Task", this.tasks),
+        field("Seconds for each part", this.budget),
+        el("div", { class: "buttons" }, this.start, this.stop),
+      ),
       this.note,
     );
     this.element = el(
@@ -70,7 +76,8 @@ export class EvidenceView {
     fill(this.facts, ...factsOf(info));
     const { evidence } = info;
     fill(this.groups, GROUPS.map(([name, title, sign, nothing]) => group(name, title, sign, evidence[name], nothing)));
-    fill(this.table, evidence.rows.length > 0 ? table(evidence.columns, evidence.rows) : el("p", { class: "pale" }, "There are no records: this program was not verified."));
+    const nothing = el("p", { class: "pale" }, "There are no records: this program was not verified.");
+    fill(this.table, evidence.rows.length > 0 ? table(evidence.columns, evidence.rows) : nothing);
     if (info.task !== null) {
       this.tasks.value = info.task;
     }
@@ -115,6 +122,14 @@ export class EvidenceView {
     }
   }
 
+  async stopJob() {
+    try {
+      await this.app.api.post(`/api/jobs/${this.job}/stop`, {});
+    } catch (error) {
+      this.failed(error.message);
+    }
+  }
+
   finish() {
     this.ended();
     if (this.result.childElementCount === 0) {
@@ -132,8 +147,10 @@ export class EvidenceView {
     this.ended();
     setText(this.note, `Done in ${result.seconds} seconds.`);
     const { counterexample } = result;
-    const head = result.right ? el("p", { class: "verdict good" }, `✓ ${capital(result.verdict)}.`) : el("p", { class: "verdict bad" }, `✗ Wrong. ${counterexample?.words ?? result.verdict}`);
-    const open = counterexample === null ? null : el("button", { type: "button", class: "primary", onclick: () => this.showCounterexample(counterexample) }, "Watch it go wrong");
+    const words = result.right ? `✓ ${capital(result.verdict)}.` : `✗ Wrong. ${counterexample?.words ?? result.verdict}`;
+    const head = el("p", { class: `verdict ${result.right ? "good" : "bad"}` }, words);
+    const watch = () => this.showCounterexample(counterexample);
+    const open = counterexample && el("button", { type: "button", class: "primary", onclick: watch }, "Watch it go wrong");
     const parts = [["proven", "Proven", "✓"], ["tested", "Tested", "≈"], ["undecided", "Not decided", "?"]];
     const lists = parts.filter(([name]) => result[name].length > 0).map(([name, title, sign]) => group(name, title, sign, result[name], ""));
     fill(this.result, head, open, el("div", { class: "thirds" }, lists));

@@ -61,10 +61,6 @@ class ExportedPage {
       setError(this.memory, error.message);
       return null;
     }
-    if (memory.length < 3) {
-      setError(this.memory, "A memory has at least 3 cells.");
-      return null;
-    }
     const steps = this.program.needs_limit ? this.input.steps : 64 * memory.length + 1024;
     return this.run({ input: memory, steps }, 0);
   }

@@ -29,7 +29,8 @@ export class NetworkView {
     this.registers = this.heatPanel("Soft registers", "");
     this.halting = el("div", { class: "halting" });
     this.wires = el("ul", { class: "wires" });
-    this.row = el("div", { class: "soft-row" }, this.tape.element, this.registers.element, el("section", { class: "panel grows" }, el("h3", null, "Halting"), this.halting));
+    const halting = el("section", { class: "panel grows" }, el("h3", null, "Halting"), this.halting);
+    this.row = el("div", { class: "soft-row" }, this.tape.element, this.registers.element, halting);
     this.undecided = el("input", { type: "checkbox", id: "undecided", onchange: () => this.showWires() });
     this.hard = el("div", { class: "hard-place" });
     this.stage = el(
@@ -86,7 +87,8 @@ export class NetworkView {
     const names = this.app.start.programs.filter((program) => program.network).map(({ name }) => name);
     const last = this.app.last.program?.name;
     const task = last?.split("@")[0];
-    return names.find((name) => name === last) ?? names.find((name) => name.startsWith(`${task}@`)) ?? names.find((name) => name === "copy@trained") ?? names[0];
+    const wishes = [(name) => name === last, (name) => name.startsWith(`${task}@`), (name) => name === "copy@trained", () => true];
+    return wishes.map((wish) => names.find(wish)).find((name) => name !== undefined);
   }
 
   fail(error) {
@@ -111,7 +113,13 @@ export class NetworkView {
     const { about } = this;
     this.picker.set(network, about.title);
     setText(this.title, about.title);
-    const facts = [about.task, `${about.controller}, ${about.parameters} parameters`, counted(about.registers, "register"), counted(about.modules.length, "module"), `trained up to n = ${about.trained_up_to}`];
+    const facts = [
+      about.task,
+      `${about.controller}, ${counted(about.parameters, "parameter")}`,
+      counted(about.registers, "register"),
+      counted(about.modules.length, "module"),
+      `trained up to n = ${about.trained_up_to}`,
+    ];
     fill(this.facts, facts.map((words) => el("span", null, words)));
     this.inputs.limits = about.most;
     this.hardStage = new MachineStage(this.info, null, { player: this.player, parts: ["registers"] });

@@ -33,6 +33,10 @@ export function parseMemory(text, size, most) {
   });
 }
 
+function sampleWords({ task, steps, cells }) {
+  return `Example of ${task}: T(n) = ${counted(steps, "step")}, ${counted(cells.length, "output cell")}.`;
+}
+
 function wordsOf({ output, cells }) {
   return cells.map((cell) => `${cell}=${output[cell]}`).join(" ");
 }
@@ -54,6 +58,7 @@ export class InputPanel {
     this.onInput = onInput;
     this.sampled = null; // the example of a task that the memory is, until it is edited
     this.limits = app.start.limits;
+    this.info = null; // the program; none while the first one cannot be shown
     this.given = null; // what a link says about the output of the memory in it
     this.jobs = 0;
     const typed = () => this.later();
@@ -142,7 +147,7 @@ export class InputPanel {
     const [task, n, seed, size] = [this.tasks.value, whole(this.n.value), whole(this.seed.value), whole(this.size.value)];
     setError(this.n, n === null ? "n is a whole number." : null);
     setError(this.seed, seed === null ? "A seed is a whole number." : null);
-    if (n === null || seed === null) {
+    if (n === null || seed === null || this.info === null) {
       return;
     }
     let sample;
@@ -209,7 +214,7 @@ export class InputPanel {
     }
     this.last = { memory: input.memory, cells: input.size ?? input.memory.length };
     const typed = this.given === null ? "The memory was typed: no output is expected." : "The output that is expected came with the link.";
-    setText(this.note, this.sampled === null ? typed : `Example of ${this.sampled.task}: T(n) = ${this.sampled.steps} steps, ${counted(this.sampled.cells.length, "output cell")}.`);
+    setText(this.note, this.sampled === null ? typed : sampleWords(this.sampled));
     try {
       await this.onInput(input);
     } catch (error) {
@@ -223,10 +228,10 @@ export class InputPanel {
     const wrongSize = this.size.value !== "" && (size === null || size < 1 || size > cells);
     const wrongSteps = this.steps.value !== "" && (steps === null || steps > mostSteps);
     setError(this.size, wrongSize ? `1 to ${cells} cells.` : null);
-    const needed = this.info.needs_limit && this.steps.value === "" ? "This program must be stopped at T(n): give the number of steps." : null;
+    const needed = this.info?.needs_limit && this.steps.value === "" ? "This program must be stopped at T(n): give the number of steps." : null;
     setError(this.steps, wrongSteps ? `0 to ${mostSteps} steps.` : needed);
     setError(this.memory, null);
-    if (wrongSize || wrongSteps || needed !== null) {
+    if (this.info === null || wrongSize || wrongSteps || needed !== null) {
       return null;
     }
     let memory;
@@ -240,7 +245,9 @@ export class InputPanel {
     const expected = sampled === null ? given : { output: sampled.output, cells: sampled.cells };
     // with another number of cells the same seed would give another sample
     const again = sampled !== null && sampled.size === size;
-    const origin = again ? { task: sampled.task, n: sampled.complexity, seed: sampled.seed } : { memory: memory.join(" "), expected: expected && wordsOf(expected) };
+    const origin = again
+      ? { task: sampled.task, n: sampled.complexity, seed: sampled.seed }
+      : { memory: memory.join(" "), expected: expected && wordsOf(expected) };
     return { memory, size, steps, expected, values: { ...origin, size, steps } };
   }
 }

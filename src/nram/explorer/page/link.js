@@ -22,8 +22,22 @@ export function writeLink(view, values, replace) {
   }
 }
 
+/** The forms of a program that was extracted from a network. Links leave out the first one. */
+export const FORMS = [
+  ["task", "simplified for the task's inputs"],
+  ["every-input", "simplified, the same on every memory"],
+  ["raw", "as extracted"],
+];
+
 /** What a link's values say about its program: a reference for the server, or null. */
 export function programOf(values, key = "program") {
+  const reference = referenceOf(values, key);
+  const form = values[key === "program" ? "form" : `${key}_form`];
+  const known = FORMS.slice(1).some(([name]) => name === form);
+  return known && reference !== null && ("name" in reference || "run" in reference) ? { ...reference, form } : reference;
+}
+
+function referenceOf(values, key) {
   if (key === "program" && values.run) {
     return { run: values.run, member: whole(values.member) ?? 0 };
   }
@@ -46,14 +60,15 @@ export function valuesOf(program, key = "program") {
   if (program === null) {
     return {};
   }
+  const form = { [key === "program" ? "form" : `${key}_form`]: program.form };
   if ("text" in program) {
     return { [key]: `text:${program.text}` };
   }
   if ("name" in program) {
-    return { [key]: program.name };
+    return { [key]: program.name, ...form };
   }
-  const member = `run:${program.member ?? 0}:${program.run}`; // a second program has only one key of its own
-  return key === "program" || !("run" in program) ? { ...program } : { [key]: member };
+  const member = `run:${program.member ?? 0}:${program.run}`; // a second program has no keys for a run
+  return key === "program" || !("run" in program) ? { ...program } : { [key]: member, ...form };
 }
 
 /** A whole number that is not negative, or null for anything else. */

@@ -30,7 +30,10 @@ export class MachineStage {
     const kinds = { registers: RegistersPanel, circuit: CircuitPanel, listing: ListingPanel };
     this.paths = parts.includes("paths") ? new PathsPanel((position) => this.player.go(position)) : null;
     this.panels = parts.filter((name) => name in kinds).map((name) => [name, new kinds[name](info)]);
-    const side = (names) => el("div", { class: `side ${names[0]}-side` }, this.panels.filter(([name]) => names.includes(name)).map(([, panel]) => panel.element));
+    const side = (...names) => {
+      const shown = this.panels.filter(([name]) => names.includes(name));
+      return el("div", { class: "side" }, shown.map(([, panel]) => panel.element));
+    };
     this.problem = el("p", { class: "problem", role: "alert", hidden: true });
     this.element = el(
       "div",
@@ -40,7 +43,7 @@ export class MachineStage {
       this.words,
       this.problem,
       el("div", { class: "panel tape-panel" }, this.tape.element, legend()),
-      el("div", { class: "below" }, side(["registers", "circuit"]), parts.includes("listing") ? side(["listing"]) : null),
+      el("div", { class: "below" }, side("registers", "circuit"), parts.includes("listing") ? side("listing") : null),
       this.paths?.element,
     );
     if (!options.player) {
@@ -101,7 +104,7 @@ export class MachineStage {
   }
 
   endWords(frame, wrong) {
-    const end = frame.halted ? `The program halted after ${counted(frame.total, "step")}.` : `Stopped at the limit of ${counted(frame.total, "step")}.`;
+    const end = `${frame.halted ? "The program halted after" : "Stopped at the limit of"} ${counted(frame.total, "step")}.`;
     const cells = this.expected?.cells.length ?? 0;
     if (cells === 0) {
       return `End. ${end}`;

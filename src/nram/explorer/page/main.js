@@ -134,7 +134,8 @@ class App {
   /** Show an error in an element. */
   fail(element, error) {
     const lines = (error.lines ?? []).map(([line, words]) => el("li", null, line === null ? words : `Line ${line}: ${words}`));
-    fill(element, el("p", { class: "problem-words" }, lines.length > 0 ? "This program has problems:" : error.message), lines.length > 0 ? el("ul", null, lines) : null);
+    const words = lines.length > 0 ? "This program has problems:" : error.message;
+    fill(element, el("p", { class: "problem-words" }, words), lines.length > 0 ? el("ul", null, lines) : null);
   }
 
   async copyLink(button) {

@@ -90,7 +90,8 @@ export class ListingPanel {
 
   newRow(row) {
     const notes = row.lines.map(() => el("span", { class: "note" }));
-    const lines = row.lines.map((line, index) => el("span", { class: index === 0 ? "line head" : "line" }, el("code", null, line.trim()), notes[index]));
+    const kind = (index) => (index === 0 ? "line head" : "line");
+    const lines = row.lines.map((line, index) => el("span", { class: kind(index) }, el("code", null, line.trim()), notes[index]));
     return { row, notes, item: el("li", { class: "listing-row" }, lines) };
   }
 
@@ -115,9 +116,10 @@ export class ListingPanel {
     setAttribute(lit.item, "aria-current", "step");
     setText(lit.notes[0], "✓");
     chosen.operations.forEach(({ module, line }, index) => {
-      const { arguments: given, outputs } = frame.step;
-      const words = module === "WRITE" ? `cell ${given[index][0]} ← ${given[index][1]}` : module === "READ" ? `cell ${given[index][0]} → ${outputs[index]}` : `= ${outputs[index]}`;
-      setText(lit.notes[line], words);
+      const [pointer, value] = frame.step.arguments[index];
+      const output = frame.step.outputs[index];
+      const words = { READ: `cell ${pointer} → ${output}`, WRITE: `cell ${pointer} ← ${value}` };
+      setText(lit.notes[line], words[module] ?? `= ${output}`);
     });
     this.showUpdate(lit, frame.step.next);
     this.touched.push(lit);
@@ -163,7 +165,8 @@ export class CircuitPanel {
       return;
     }
     if (row.circuit === null) {
-      fill(this.place, el("p", { class: "pale" }, `${capital(row.label)} has ${row.operations.length} operations, too many for a picture. The listing shows their values.`));
+      const many = `${capital(row.label)} has ${row.operations.length} operations, too many for a picture.`;
+      fill(this.place, el("p", { class: "pale" }, `${many} The listing shows their values.`));
       return;
     }
     const fresh = !this.drawings.has(row);

@@ -9,8 +9,10 @@ export class ProgramPicker {
     this.onPick = onPick;
     this.filter = filter;
     this.select = el("select", { onchange: () => this.picked() });
-    this.file = el("input", { type: "file", class: "sr", tabindex: -1, "aria-label": "Program file", accept: ".nram,.json,.txt", onchange: () => this.open(this.file.files[0]) });
-    const button = el("button", { type: "button", title: "A program in the text form or as JSON; a file can also be dropped here", onclick: () => this.file.click() }, "Open file");
+    const kind = { type: "file", class: "sr", tabindex: -1, "aria-label": "Program file", accept: ".nram,.json,.txt" };
+    this.file = el("input", { ...kind, onchange: () => this.open(this.file.files[0]) });
+    const hint = "A program in the text form or as JSON; a file can also be dropped here";
+    const button = el("button", { type: "button", title: hint, onclick: () => this.file.click() }, "Open file");
     this.id = freshId("program");
     this.select.id = this.id;
     this.element = el("div", { class: "picker" }, field(label, this.select), files ? el("div", { class: "buttons" }, button, this.file) : null);

@@ -178,9 +178,9 @@ export class Player {
       this.box.value = position;
     }
     // aria-disabled keeps the focus where it is: a button that disappears from the keyboard's order loses it
-    for (const [button, off] of [[this.first, position === 0], [this.back, position === 0], [this.forward, position === total], [this.end, position === total]]) {
-      setAttribute(button, "aria-disabled", off ? "true" : null);
-    }
+    const disable = (off) => (button) => setAttribute(button, "aria-disabled", off ? "true" : null);
+    [this.first, this.back].forEach(disable(position === 0));
+    [this.forward, this.end].forEach(disable(position === total));
   }
 
   playPause() {

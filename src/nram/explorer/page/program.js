@@ -1,21 +1,23 @@
 // The program view: its text, which can be edited, its circuits, its table, where it comes from, and files of it.
 
 import { download } from "./api.js";
-import { el, fill, setText, table } from "./dom.js";
+import { el, field, fill, setText, table } from "./dom.js";
 import { CodeEditor } from "./editor.js";
-import { programOf, valuesOf, writeLink } from "./link.js";
+import { FORMS, programOf, valuesOf, writeLink } from "./link.js";
 import { ProgramPicker } from "./picker.js";
 import { drawing } from "./shapes.js";
 import { factsOf } from "./workbench.js";
 
 const PAUSE = 400; // milliseconds after a key before the text is checked
-const FORMS = [["text", "Text"], ["json", "JSON"], ["c", "C"], ["python", "Python"], ["svg", "SVG"]];
+const FILES = [["text", "Text"], ["json", "JSON"], ["c", "C"], ["python", "Python"], ["svg", "SVG"]];
 
 export class ProgramView {
   constructor(app) {
     this.app = app;
     this.jobs = 0;
     this.picker = new ProgramPicker(app, (program) => this.load(program));
+    this.form = el("select", { onchange: () => this.changeForm() }, FORMS.map(([name, words]) => el("option", { value: name }, words)));
+    this.formField = el("div", { class: "form-field" }, field("Form of the network's program", this.form));
     this.title = el("h2", null, "Program");
     this.facts = el("p", { class: "facts" });
     this.problem = el("div", { class: "problem", role: "alert", hidden: true });
@@ -26,17 +28,18 @@ export class ProgramView {
     this.circuits = el("div", { class: "circuits" });
     this.table = el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Table of the program" });
     this.card = el("dl", { class: "card" });
-    const files = FORMS.map(([form, name]) => el("button", { type: "button", "data-form": form, onclick: () => this.save(form) }, name));
+    const files = FILES.map(([form, name]) => el("button", { type: "button", "data-form": form, onclick: () => this.save(form) }, name));
     const evidence = el("button", { type: "button", onclick: () => this.go("evidence") }, "Evidence");
+    const buttons = el("div", { class: "buttons" }, this.runButton, evidence, this.reset, this.state);
     this.element = el(
       "section",
       { class: "view program-view", "aria-label": "Program" },
-      el("div", { class: "top-line" }, el("div", { class: "title-line" }, this.title, this.facts), this.picker.element),
+      el("div", { class: "top-line" }, el("div", { class: "title-line" }, this.title, this.facts), this.formField, this.picker.element),
       this.problem,
       el(
         "div",
         { class: "halves" },
-        el("section", { class: "panel" }, el("h3", null, "Text"), this.editor.element, el("div", { class: "buttons" }, this.runButton, evidence, this.reset, this.state)),
+        el("section", { class: "panel" }, el("h3", null, "Text"), this.editor.element, buttons),
         el("section", { class: "panel" }, el("h3", null, "Circuits"), this.circuits),
       ),
       el("section", { class: "panel" }, el("h3", null, "Table"), this.table),
@@ -79,6 +82,12 @@ export class ProgramView {
     this.problem.hidden = false;
   }
 
+  /** Show another form of the program of a network. */
+  changeForm() {
+    const { form, ...base } = this.info.program;
+    return this.load(this.form.value === "task" ? base : { ...base, form: this.form.value });
+  }
+
   edited(text) {
     clearTimeout(this.timer);
     this.jobs += 1;
@@ -114,15 +123,19 @@ export class ProgramView {
     this.element.classList.remove("stale");
     this.runButton.disabled = false;
     const changed = "text" in info.program;
+    this.formField.hidden = !info.network || changed;
+    this.form.value = info.program.form ?? "task";
     this.reset.hidden = !changed;
-    setText(this.state, changed ? "Edited. The link of this page has the whole text." : "Without the records of verification: they hold for the unchanged text only.");
+    const left = info.evidence.rows.length > 0 ? "Without the records of verification: they hold for the unchanged text only." : "";
+    setText(this.state, changed ? "Edited. The link of this page has the whole text." : left);
     this.picker.set(info.program, info.title);
     setText(this.title, info.title);
     fill(this.facts, ...factsOf(info));
     fill(this.circuits, info.rows.map((row) => circuitOf(row)));
     fill(this.table, tableOf(info));
     const made = info.made.length > 0 ? info.made : [["origin", info.origin]];
-    fill(this.card, [["task", info.task ?? "none"], ...made, ["fingerprint", info.fingerprint]].map(([key, words]) => [el("dt", null, key), el("dd", null, words)]));
+    const card = [["task", info.task ?? "none"], ...made, ["fingerprint", info.fingerprint]];
+    fill(this.card, card.map(([key, words]) => [el("dt", null, key), el("dd", null, words)]));
     writeLink("program", valuesOf(info.program), true);
   }
 
@@ -156,7 +169,9 @@ function circuitOf(row) {
   if (row.circuit === null) {
     return el("p", { class: "pale" }, `${row.label}: too large for a picture (${row.operations.length} operations).`);
   }
-  return el("div", { class: "circuit", tabindex: 0, role: "group", "aria-label": `Circuit of ${row.label}` }, drawing(row.circuit, `Circuit of ${row.label}: ${row.condition}`));
+  const label = `Circuit of ${row.label}`;
+  const picture = drawing(row.circuit, `${label}: ${row.condition}`);
+  return el("div", { class: "circuit", tabindex: 0, role: "group", "aria-label": label }, picture);
 }
 
 /** What every row does, in columns. */
@@ -167,7 +182,8 @@ function tableOf(info) {
     const operations = row.lines.slice(1, 1 + row.operations.length).map((line) => line.trim());
     const registers = rest.filter((line) => line.includes(":="));
     const then = rest.filter((line) => !line.includes(":="));
-    return [row.label.replace("row ", "").replace("state ", ""), row.condition, operations.join("; "), registers.join(""), then.join(", ") || "goes on"];
+    const name = row.label.replace("row ", "").replace("state ", "");
+    return [name, row.condition, operations.join("; "), registers.join(""), then.join(", ") || "goes on"];
   };
   return table(head, info.rows.map(cells));
 }

@@ -6,6 +6,7 @@ import { cleared } from "./paths.js";
 const LARGEST = 26; // pixels of a column
 const AXIS = 26; // pixels for the values at the left and the cells below
 const TOP = 6;
+const MOST_NAMED = 8; // cells
 
 /** A run of a network as POST /api/soft gives it. Distributions are bytes: 255 is certain. */
 export class SoftRun {
@@ -47,7 +48,8 @@ export class SoftRun {
     const different = best.map((_, cell) => cell).filter((cell) => best[cell] !== hard[cell]);
     const halted = this.finish.slice(0, position).reduce((sum, one) => sum + one, 0);
     const where = position === this.steps ? "After the last step" : `Before step ${position + 1} of ${this.steps}`;
-    const same = different.length === 0 ? "the likeliest value of every cell is that of the program" : `the likeliest values differ from the program's in ${different.length === 1 ? "cell" : "cells"} ${different.slice(0, 8).join(", ")}`;
+    const cells = `${different.length === 1 ? "cell" : "cells"} ${different.slice(0, MOST_NAMED).join(", ")}`;
+    const same = different.length === 0 ? "the likeliest value of every cell is that of the program" : `the likeliest values differ from the program's in ${cells}`;
     return `${where}: ${same}; halted with probability ${Math.min(halted, 1).toFixed(2)}.`;
   }
 }
@@ -114,18 +116,27 @@ export function haltingChart(soft, position) {
   const x = (step) => left + ((step + 0.5) * (width - left - 6)) / soft.steps;
   const y = (share) => 8 + (1 - share) * (height - low - 8);
   const wide = Math.max(1.5, ((width - left - 6) / soft.steps) * 0.6);
-  const grid = [0, 0.5, 1].map((share) => [svgEl("line", { class: "grid", x1: left, x2: width, y1: y(share), y2: y(share) }), svgEl("text", { class: "axis", x: left - 6, y: y(share) + 4, "text-anchor": "end" }, String(share))]);
-  const bars = soft.finish.map((share, step) => svgEl("rect", { class: "finish", x: x(step) - wide / 2, width: wide, y: y(share), height: Math.max(0, y(0) - y(share)) }));
+  const words = (text, place) => svgEl("text", { class: "axis", ...place }, String(text));
+  const grid = [0, 0.5, 1].map((share) => [
+    svgEl("line", { class: "grid", x1: left, x2: width, y1: y(share), y2: y(share) }),
+    words(share, { x: left - 6, y: y(share) + 4, "text-anchor": "end" }),
+  ]);
+  const bars = soft.finish.map((share, step) => {
+    const height = Math.max(0, y(0) - y(share));
+    return svgEl("rect", { class: "finish", x: x(step) - wide / 2, width: wide, y: y(share), height });
+  });
   const line = soft.willing.map((share, step) => `${step === 0 ? "M" : "L"}${x(step)} ${y(share)}`).join("");
   const dots = soft.willing.map((share, step) => svgEl("circle", { class: "willing-dot", cx: x(step), cy: y(share), r: soft.steps > 60 ? 0 : 2.5 }));
   const every = Math.max(1, Math.ceil(soft.steps / 12));
-  const names = soft.finish.map((_, step) => (step % every === 0 ? svgEl("text", { class: "axis", x: x(step), y: height - 6, "text-anchor": "middle" }, String(step + 1)) : null));
+  const numbered = soft.finish.map((_, step) => step).filter((step) => step % every === 0);
+  const names = numbered.map((step) => words(step + 1, { x: x(step), y: height - 6, "text-anchor": "middle" }));
   const now = position < soft.steps ? svgEl("line", { class: "now", x1: x(position), x2: x(position), y1: 4, y2: y(0) }) : null;
   const likely = soft.finish.indexOf(Math.max(...soft.finish));
   const label = `Most likely it halts after step ${likely + 1}, with probability ${soft.finish[likely].toFixed(2)}.`;
-  const key = (kind, words) => el("li", null, el("span", { class: `key-line ${kind}`, "aria-hidden": "true" }), words);
+  const frame = { viewBox: `0 0 ${width} ${height}`, class: "chart", role: "img", "aria-label": label };
+  const key = (kind, meaning) => el("li", null, el("span", { class: `key-line ${kind}`, "aria-hidden": "true" }), meaning);
   return [
-    svgEl("svg", { viewBox: `0 0 ${width} ${height}`, class: "chart", role: "img", "aria-label": label }, grid, bars, svgEl("path", { class: "willing", d: line }), dots, now, names),
+    svgEl("svg", frame, grid, bars, svgEl("path", { class: "willing", d: line }), dots, now, names),
     el("ul", { class: "legend" }, key("finish", "halts after this step"), key("willing", "willingness to halt"), key("now", "this step")),
     el("p", { class: "hint" }, label),
   ];
@@ -140,5 +151,6 @@ export function wireRow({ name, choices }) {
     return bar;
   });
   const words = shares.map((choice) => `${choice.name} ${Math.round((choice.weight / 255) * 100)}%`).join(", ");
-  return el("li", null, el("span", { class: "wire-name" }, name), el("span", { class: "bar", "aria-hidden": "true" }, bars), el("span", { class: "wire-words" }, words));
+  const bar = el("span", { class: "bar", "aria-hidden": "true" }, bars);
+  return el("li", null, el("span", { class: "wire-name" }, name), bar, el("span", { class: "wire-words" }, words));
 }

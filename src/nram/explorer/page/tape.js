@@ -155,7 +155,8 @@ export class Tape {
     const { item, box } = this.cells.get(cell);
     this.focusOn(cell);
     const label = `Start value of cell ${cell}`;
-    const input = el("input", { class: "value-input", type: "text", inputmode: "numeric", "aria-label": label, title: `${label}. Enter keeps it, Escape does not.` });
+    const title = `${label}. Enter keeps it, Escape does not.`;
+    const input = el("input", { class: "value-input", type: "text", inputmode: "numeric", "aria-label": label, title });
     input.value = this.edit.start(cell);
     let done = false;
     const close = (keep, focus) => {

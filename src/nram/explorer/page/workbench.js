@@ -2,7 +2,7 @@
 
 import { el, fill, setText } from "./dom.js";
 import { InputPanel } from "./inputs.js";
-import { programOf, valuesOf, whole, writeLink } from "./link.js";
+import { FORMS, programOf, valuesOf, whole, writeLink } from "./link.js";
 import { MachineStage } from "./machine.js";
 import { ProgramPicker } from "./picker.js";
 
@@ -16,7 +16,8 @@ export class MachineView {
     this.jobs = 0; // loads so far: only the last one counts
     this.picker = new ProgramPicker(app, (program) => this.pick(program));
     this.inputs = new InputPanel(app, (input) => this.run(input), "Values of the cells from cell 0 on. Click a cell of the tape to change it there.");
-    const edit = el("button", { type: "button", onclick: () => app.go("program", valuesOf(this.info.program)) }, "Show or edit");
+    const open = () => app.go("program", valuesOf(this.info?.program ?? app.firstProgram()));
+    const edit = el("button", { type: "button", onclick: open }, "Show or edit");
     this.picker.element.querySelector(".buttons").append(edit);
     this.title = el("h2", null, "Machine");
     this.facts = el("p", { class: "facts" });
@@ -62,9 +63,11 @@ export class MachineView {
   }
 
   fail(error, program) {
-    const mend = "text" in program ? el("button", { type: "button", onclick: () => this.app.go("program", valuesOf(program)) }, "Mend the text") : null;
     this.app.fail(this.problem, error);
-    this.problem.append(...(mend === null ? [] : [mend]));
+    if ("text" in program) {
+      const open = () => this.app.go("program", valuesOf(program));
+      this.problem.append(el("button", { type: "button", onclick: open }, "Mend the text"));
+    }
     this.problem.hidden = false;
   }
 
@@ -129,6 +132,7 @@ export function factsOf(info) {
   return [
     el("span", { class: `tag ${proven ? "good" : ""}` }, proven ? "✓ proven for every length" : "not proven"),
     el("span", null, info.origin),
+    info.program.form ? el("span", { class: "tag" }, FORMS.find(([name]) => name === info.program.form)[1]) : null,
     el("span", null, info.size),
     info.limit === null ? null : el("span", null, `T(n) = ${info.limit}${info.needs_limit ? ", must be stopped there" : ""}`),
   ];
