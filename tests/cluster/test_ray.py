@@ -147,6 +147,28 @@ def test_a_storage_keeps_trials_and_asha_stops_hopeless_ones(cluster: RayCluster
 
 
 @pytest.mark.slow
+def test_a_study_goes_on_with_another_cluster_after_its_head_was_lost(sweep: Sweep):
+    study, spec = sweep.folder / "study", sweep.spec(TRAIN)
+    first = RayCluster(2)
+    process = sweep.start_with_log(spec, "--out", study, "--address", first.address)
+    wait_for_trial(study, process)
+    first.close()  # with all its machines
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(90)  # Ray gives up after a minute
+    process.kill()
+    process.wait()
+    second = RayCluster(2)
+    try:
+        sweep.run(spec, "--out", study, "--resume", "--address", second.address)
+    finally:
+        second.close()
+    assert sorted(line["trial"] for line in lines_of(study)) == ["access-1", "access-2"]
+    sweep.run(spec, "--out", "calm")
+    for line in lines_of(study):
+        assert ending(study / line["run"]) == ending(sweep.folder / "calm" / line["run"])
+
+
+@pytest.mark.slow
 def test_a_hundred_kills_lose_nothing_and_change_no_bit(sweep: Sweep):
     """Processes of trials, workers, nodes and drivers die at random moments. SEED and KILLS say which and how many."""
     kills, source = int(os.environ.get("KILLS", "100")), random.Random(int(os.environ.get("SEED", "0")))
