@@ -123,6 +123,14 @@ def test_two_drivers(study: Path):
     assert "another process works on the study" in err
 
 
+def test_a_study_that_another_command_began_meanwhile_is_refused(sweep: Sweep):
+    first, second = (StudyJob.open(sweep.spec(SEARCH), sweep.folder / "study", []) for _ in range(2))
+    with first.study.held():
+        first.study.create(first.spec, first.trials, [])
+    with pytest.raises(UsageError, match="holds a study already"):
+        second.run()
+
+
 def test_another_specification_or_file_is_refused(study: Path, sweep: Sweep):
     with pytest.raises(UsageError, match="holds a study already"):
         StudyJob.open(sweep.spec(SEARCH), study, [])

@@ -73,6 +73,8 @@ class StudyJob:
     spec: Spec
     trials: list[Trial]
     words: list[str]
+    new: bool = True
+    """There was no study in the folder when the job was opened."""
 
     @classmethod
     def open(
@@ -102,7 +104,7 @@ class StudyJob:
                 study.require_new()
                 trials = trials_of(spec)
         check_trials(spec, trials, trust)
-        return cls(study, spec, trials, words)
+        return cls(study, spec, trials, words, not study.exists)
 
     def run(
         self,
@@ -127,7 +129,7 @@ class StudyJob:
             require("cluster", "--address")
             slots = []
         with self.study.held():
-            if not self.study.exists:
+            if self.new:  # still: another process may have been faster
                 self.study.create(self.spec, self.trials, self.words)
             for folder in ("runs", "trials"):
                 make_folder(self.study.path / folder)
