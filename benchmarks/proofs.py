@@ -5,14 +5,18 @@
     python benchmarks/tables.py mutants results/proofs-mutants.jsonl
 
 A mutant is a program of the zoo with one wire, constant, condition or module changed. In a *late* mutant the change
-takes effect after a few steps only: copies of the program's states, with the change in the last copy, follow each
-other. So it is right for small n. Late mutants are made only where the copies without the change are proven: then
-only the change can stand in the way of a proof.
+takes effect after a few steps only, so it is often right for small n: it has both rows, the one before and the one
+after the change, and registers that tell how far the run is. The same program without the change is its *control*.
+Where the control is proven, only the change can stand in the way of a proof. Where it is not, late mutants are still
+tried if they are wrong, and counted by themselves.
 
-Each mutant is run on every input with n <= 3 and M up to the least + 2, and on random inputs up to n = 50. That says
-whether it is right and, if not, from which n on it is wrong. Then the prover tries to prove it, without looking at
-these runs, and the invariant of the original is tried on it. A proof of a mutant that is wrong would be a mistake of
-the prover. `--part 0/4` takes every fourth program, beginning with the first: parts can run side by side.
+Each mutant is run on every input with n <= 3 and M up to the least + 2, as far as four seconds allow, and on random
+inputs up to n = 50. That says whether it is right and, if not, from which n on it is wrong. Most mutants are wrong at
+n = 1 or 2. So what is drawn is kept or left out until there is the wanted share of each kind. Then the prover tries to
+prove it. It is told nothing of these runs, and no test comes before it. The time for a mutant depends on its original
+alone, and it is processor time. The invariant of the original, or of the control, is tried on the mutant as well. A
+proof of a mutant that is wrong would be a mistake of the prover. `--part 0/4` takes every fourth program, beginning
+with the first: parts can run side by side.
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ import platform
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -32,26 +37,32 @@ from nram.errors import NramError
 from nram.extensions import get_module
 from nram.lazy import z3
 from nram.modules import MODULE_NAMES
-from nram.programs.interpret import interpret
+from nram.programs import prove as prover
+from nram.programs.interpret import Machine, interpret
 from nram.programs.ir import Constant, Operation, Output, Program, Register, Row, Value
 from nram.programs.library import limit_for, zoo_entries
-from nram.programs.prove import Certificate, find_proof, prove
+from nram.programs.prove import Certificate, deadline, find_proof, prove, questions
 from nram.programs.prove.certificate import altered, made_certificate
+from nram.programs.prove.invariant import RowId
 from nram.programs.prove.obligations import Problem
 from nram.programs.prove.shipped import load_certificate
 from nram.programs.verify import Report, verify
 from nram.runtime import cpu_cores, versions
 from nram.tasks import Task
 
-SMALL = 3  # mutants that are wrong at n <= 3 are many: most of them are left out, and so are most that are right
-SHARE_OF_SMALL = 0.1
-SHARE_OF_RIGHT = 0.35
-SHARE_OF_LATE = 0.5
-LEAST_BUDGET = 10.0  # seconds for the proof of a mutant, or as many as twice the proof of the original took
+VERSIONS = {name: words for name, words in versions().items() if name in ("python", "nram")}
+SMALL = 3  # sizes of which all inputs are run
+WANTED = {"small": 0.46, "later": 0.38, "right": 0.16}  # wrong at n <= 3, wrong later, right: shares of the mutants
+FAR = 9  # a size at which a late change has come
+SHARE_OF_LATE = 0.8
+MOST_LATE = 8  # steps
+LATE_BUDGET = 8.0  # no late mutants of programs that need longer: their controls are too large
+LEAST_BUDGET = 1.5  # seconds of processor time for the search of a proof, or a part of what `nram prove` needs
+PART_OF_ORIGINAL = 0.6  # of its time for the original, which is mostly tests and solvers
 TIMES_OF_ZOO = Path(__file__).parent.parent / "results" / "proofs-zoo.jsonl"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Original:
     """A program whose mutants are looked at."""
 
@@ -63,7 +74,7 @@ class Original:
 
 
 def line(**found: Any) -> str:
-    return json.dumps({**found, "device": f"{cpu_cores()} x {platform.machine()} CPU", "versions": versions()})
+    return json.dumps({**found, "device": f"{cpu_cores()} x {platform.machine()} CPU", "versions": VERSIONS})
 
 
 def zoo() -> Iterator[str]:
@@ -74,22 +85,41 @@ def zoo() -> Iterator[str]:
         yield line(**words)
 
 
-def mutants(seed: int, seconds: float, part: tuple[int, int]) -> Iterator[str]:
+def mutants(seed: int, seconds: float, part: tuple[int, int], slowest: float, known: list[Path]) -> Iterator[str]:
     """Mutants of the programs of the zoo, for each program in as much time, until the time is over."""
     rng, seen = Random(f"{seed} {part}"), set[str]()
-    deadline = time.monotonic() + seconds
-    originals = all_originals()[part[0] :: part[1]]
+    end = time.monotonic() + seconds
+    originals = [one for one in all_originals() if one.budget <= slowest][part[0] :: part[1]]
     small = {one.task.name: small_inputs(one.task) for one in originals}
     spent = {one.title: 0.0 for one in originals}
+    counts = {one.title: dict.fromkeys(WANTED, 0) for one in originals}
     controls: dict[tuple[str, int], Certificate | None] = {}
-    while time.monotonic() < deadline:
+    known_from(known, seen, controls)
+    for module in (prover, deadline, questions):
+        vars(module)["time"] = ProcessorTime
+    while time.monotonic() < end:
         original = min(originals, key=lambda one: spent[one.title])
         began = time.monotonic()
-        for found in one_mutant(original, rng, seen, small[original.task.name], controls):
+        for found in one_mutant(original, rng, seen, small[original.task.name], controls, counts[original.title]):
             print(original.title, found, flush=True)
-            command = f"benchmarks/proofs.py mutants --seed {seed} --part {part[0]}/{part[1]}"
+            command = f"benchmarks/proofs.py mutants --seed {seed} --part {part[0]}/{part[1]} --slowest {slowest:g}"
             yield line(subject=original.title, seed=seed, command=command, **found)
         spent[original.title] += time.monotonic() - began
+
+
+class ProcessorTime:
+    """In place of the clock on the wall, for budgets that do not depend on what else the machine does."""
+
+    monotonic = staticmethod(time.process_time)
+
+
+def known_from(files: list[Path], seen: set[str], controls: dict[tuple[str, int], Certificate | None]) -> None:
+    """Mutants that were drawn already, and controls that were not proven."""
+    for found in (json.loads(words) for file in files for words in file.read_text().splitlines()):
+        if found["kind"] != "control":
+            seen.add(found["fingerprint"])
+        elif not found["proven"]:
+            controls[found["subject"], found["late"]] = None
 
 
 def all_originals() -> list[Original]:
@@ -101,7 +131,7 @@ def all_originals() -> list[Original]:
             program=entry.program,
             task=nram.get_task(entry.name),
             certificate=load_certificate(entry.title)[0],
-            budget=max(LEAST_BUDGET, 2 * seconds[entry.title]),
+            budget=max(LEAST_BUDGET, round(PART_OF_ORIGINAL * seconds[entry.title], 1)),
         )
         for entry in zoo_entries()
     ]
@@ -113,39 +143,89 @@ def one_mutant(
     seen: set[str],
     small: list[tuple[list[int], int]],
     controls: dict[tuple[str, int], Certificate | None],
+    counts: dict[str, int],
 ) -> Iterator[dict[str, Any]]:
     """Draw a mutant. What is found about it, unless it is left out; and about its control, where that is new."""
-    copies = rng.randint(3, 6) if rng.random() < SHARE_OF_LATE else 0
+    steps = late_steps(original, rng) if original.budget <= LATE_BUDGET and rng.random() < SHARE_OF_LATE else 0
     try:
-        changed, change = mutated(original.program, rng)
-        mutant = after(original.program, changed, copies)
+        changed, change, place = mutated(original.program, rng)
+        mutant = after(original.program, changed, steps)
     except NramError:
         return  # it is no program
     if mutant.fingerprint in seen or changed.fingerprint == original.program.fingerprint:
         return
     seen.add(mutant.fingerprint)
-    if wrong_on(mutant, original.task, small) and rng.random() > SHARE_OF_SMALL:
+    if steps and not comes_to(mutant, original, place):
+        return  # the change is never met
+    if wrong_on(mutant, original.task, small) and (steps or too_many("small", counts)):
         return
     runs = tested(mutant, original.task)
-    if runs["right"] and rng.random() > SHARE_OF_RIGHT:
+    of = "right" if runs["right"] else "small" if runs["wrong_at"] is None or runs["wrong_at"] <= SMALL else "later"
+    if too_many(of, counts):
         return
-    if copies and (original.title, copies) not in controls:
-        control = after(original.program, original.program, copies)
+    if steps and (original.title, steps) not in controls:
+        control = after(original.program, original.program, steps)
         certificate, outcome = attempted(control, original)
-        controls[original.title, copies] = certificate
-        yield {"kind": "control", "copies": copies, **tested(control, original.task), **outcome}
-    proof = controls[original.title, copies] if copies else original.certificate
-    if proof is None:
+        controls[original.title, steps] = certificate
+        yield {"kind": "control", "late": steps, **tested(control, original.task), **outcome}
+    proof = controls[original.title, steps] if steps else original.certificate
+    if proof is None and of != "later":
         return
+    counts[of] += 1
     _, outcome = attempted(mutant, original)
-    kind = "late" if copies else "module" if change.startswith("module") else "single"
-    about = {"kind": kind, "copies": copies, "change": change, "fingerprint": mutant.fingerprint}
-    yield about | runs | outcome | {"proven_as_original": inherits(mutant, original.task, proof)}
+    kind = "single" if not steps else "late" if proof is not None else "late, control not proven"
+    about = {"kind": kind, "late": steps, "change": change, "fingerprint": mutant.fingerprint}
+    inherited = proof is not None and inherits(mutant, original.task, proof)
+    yield about | runs | outcome | {"proven_as_original": inherited}
+
+
+def late_steps(original: Original, rng: Random) -> int:
+    """After so many steps a change comes too late for n = 3, or nearly so. 0: runs do not get longer with n."""
+    soon, far = (longest(original, n) for n in (SMALL, FAR))
+    return rng.randint(max(2, soon - 2), min(soon, MOST_LATE)) if 2 <= soon <= MOST_LATE and far > soon + 1 else 0
+
+
+@cache
+def longest(original: Original, n: int) -> int:
+    """How many steps the program takes at most, on a few inputs of this size."""
+    runs = far_inputs(original.task, n)
+    return max(
+        interpret(original.program, memory, limit_for(original.program, original.task)(n)).steps for memory in runs
+    )
+
+
+def far_inputs(task: Task, n: int) -> list[list[int]]:
+    rng = Random(0)
+    return [task.sample_input(rng, n, task.least_memory(n) + extra) for extra in (0, 1, 5, n) for _ in range(6)]
+
+
+def comes_to(mutant: Program, original: Original, place: RowId) -> bool:
+    """Whether the changed row of a late mutant is carried out on some input."""
+    late = place[0], place[1] + len(original.program.states[place[0]])
+    for memory in far_inputs(original.task, FAR):
+        machine = Machine(mutant, memory)
+        while not machine.halted and machine.steps < limit_for(mutant, original.task)(FAR):
+            state, row = machine.state, machine.choose()
+            if (state, machine.row) == late:
+                return True
+            machine.compute(row)
+    return False
+
+
+def too_many(of: str, counts: dict[str, int]) -> bool:
+    """Whether there are enough mutants of this kind. Kinds that cannot be made must not stop the others for ever."""
+    return counts[of] > 3 + 1.4 * WANTED[of] * sum(counts.values())
+
+
+def most_steps(original: Original, small: list[tuple[list[int], int]]) -> int:
+    """After so many steps a change still matters at n <= 3 or soon afterwards."""
+    limit = limit_for(original.program, original.task)
+    return min(8, max(interpret(original.program, memory, limit(n)).steps for memory, n in small) + 1)
 
 
 def tested(program: Program, task: Task) -> dict[str, Any]:
     """Whether a program is right on all small inputs and on random ones up to n = 50, and the first n with an error."""
-    report = verify(program, task, budget=2.0, exhaustive_up_to=SMALL, symbolic_up_to=0, largest=50, every_length=False)
+    report = verify(program, task, budget=4.0, exhaustive_up_to=SMALL, symbolic_up_to=0, largest=50, every_length=False)
     wrong_at = None if report.counterexample is None else report.counterexample.complexity
     return {"right": report.right and not report.harmful, "wrong_at": wrong_at, "all_small": all_small(report)}
 
@@ -158,11 +238,12 @@ def all_small(report: Report) -> bool:
 
 def attempted(program: Program, original: Original) -> tuple[Certificate | None, dict[str, Any]]:
     """Try to prove a program, in as much time as a mutant of the original has."""
-    began = time.monotonic()
+    began, processor = time.monotonic(), time.process_time()
     limit = limit_for(program, original.task)
     checked, _ = find_proof(program, original.task, limit, original.budget, lambda words: None)
-    proven = checked is not None and checked.right
-    outcome = {"proven": proven, "seconds": round(time.monotonic() - began, 2), "budget": original.budget}
+    took = {"seconds": time.monotonic() - began, "processor": time.process_time() - processor}
+    outcome = {"proven": checked is not None and checked.right, "budget": original.budget}
+    outcome |= {name: round(seconds, 2) for name, seconds in took.items()}
     return (checked.certificate if checked is not None and checked.right else None), outcome
 
 
@@ -201,8 +282,8 @@ def wrong_on(program: Program, task: Task, inputs: list[tuple[list[int], int]]) 
     return False
 
 
-def mutated(program: Program, rng: Random) -> tuple[Program, str]:
-    """The program with one change, and which. A NramError if the result is no program."""
+def mutated(program: Program, rng: Random) -> tuple[Program, str, RowId]:
+    """The program with one change, and which and where. A NramError if the result is no program."""
     states = [list(rows) for rows in program.states]
     state = rng.randrange(len(states))
     row = rng.randrange(len(states[state]))
@@ -212,19 +293,29 @@ def mutated(program: Program, rng: Random) -> tuple[Program, str]:
     new = changes[kind](old, rng, len(program.registers))
     states[state][row] = new
     made = replace(program, states=tuple(map(tuple, states)), verified=(), name=f"{program.name} mutant")
-    return made, f"{kind} of row {row + 1}"
+    return made, f"{kind} of row {row + 1}", (state, row)
 
 
-def after(program: Program, changed: Program, copies: int) -> Program:
-    """The changed program after the first steps of the program: copies of its states, then those of the changed one."""
-    if copies == 0:
+def after(program: Program, changed: Program, steps: int) -> Program:
+    """A program that becomes the changed one after so many steps.
+
+    So many registers more are 0 at the start and take a 1 on, one after the other. The last one says which row to use.
+    """
+    if steps == 0:
         return changed
-    count, states = len(program.states), []
-    for copy in range(copies + 1):
-        first = count * min(copy + 1, copies)
-        rows = (changed if copy == copies else program).states
-        states += [tuple(replace(row, next_state=first + row.next_state) for row in of_state) for of_state in rows]
-    return replace(changed, states=tuple(states), verified=())
+    count = len(program.registers)
+    handed_on: tuple[Value, ...] = (Constant(1), *map(Register, range(count, count + steps - 1)))
+    states = []
+    for early, late in zip(program.states, changed.states, strict=True):
+        rows = [(row, True) for row in early] + [(row, False) for row in late]
+        states.append(
+            tuple(
+                replace(row, when=(*row.when, *[None] * (steps - 1), zero), registers=(*row.registers, *handed_on))
+                for row, zero in rows
+            )
+        )
+    names = (*program.registers, *(f"late{i + 1}" for i in range(steps)))
+    return replace(changed, registers=names, states=tuple(states), verified=())
 
 
 def _value(rng: Random, registers: int, outputs: int) -> Value:
@@ -278,11 +369,22 @@ def main() -> None:
     parser.add_argument("what", choices=["zoo", "mutants"])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=600.0)
+    parser.add_argument(
+        "--slowest", type=float, default=1000.0, help="seconds: programs whose proof takes longer stay out"
+    )
+    parser.add_argument("--wanted", type=float, nargs=3, help="shares wrong at n <= 3, wrong later, right")
+    parser.add_argument("--known", type=Path, nargs="*", default=[], help="lines whose mutants are not drawn again")
     parser.add_argument("--part", type=_part, default=(0, 1), help="as 0/4: the programs 0, 4, 8 and so on")
     parser.add_argument("--out", type=Path, required=True, help="the file to which a line for each program is added")
     chosen = parser.parse_args()
+    if chosen.wanted:
+        WANTED.update(zip(WANTED, chosen.wanted, strict=True))
     with chosen.out.open("a") as out:
-        for words in zoo() if chosen.what == "zoo" else mutants(chosen.seed, chosen.seconds, chosen.part):
+        for words in (
+            zoo()
+            if chosen.what == "zoo"
+            else mutants(chosen.seed, chosen.seconds, chosen.part, chosen.slowest, chosen.known)
+        ):
             out.write(words + "\n")
             out.flush()
 

@@ -17,8 +17,8 @@ from playwright.sync_api import Page, sync_playwright
 
 IMAGES = Path(__file__).parent / "images"
 VIEWS = {
-    "explorer-machine": "machine?program=reverse@searched&task=reverse&n=5&seed=0&step=3",
-    "explorer-network": "network?program=copy@trained&task=copy&n=5&seed=0&step=4",
+    "explorer-machine": "machine?program=merge@searched&task=merge&n=5&seed=0&step=4",
+    "explorer-network": "network?program=merge@trained&task=merge&n=4&seed=0&step=6",
     "explorer-runs": "runs?run=copy-1",
 }
 SIZE = {"width": 1280, "height": 860}

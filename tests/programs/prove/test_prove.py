@@ -17,11 +17,15 @@ from nram.extensions import get_task
 from nram.programs.files import read_program
 from nram.programs.ir import Constant, Output, Program
 from nram.programs.library import limit_for, load_program
-from nram.programs.prove import check_certificate, prove
+from nram.programs.prove import check_certificate, deadline, prove, questions
 from nram.programs.prove.certificate import made_certificate, read_certificate
+from nram.programs.prove.changes import fewer_changes
+from nram.programs.prove.invariant import Range
 from nram.programs.prove.obligations import Problem
 from nram.programs.prove.search import find_invariant
 from nram.programs.prove.solvers import solvers
+from nram.tasks.claim import memory
+from nram.terms import variable
 
 HERE = Path(__file__).parent.parent
 EXAMPLES = Path(nram.__file__).parent / "examples"
@@ -94,6 +98,41 @@ def test_a_task_without_a_claim_is_refused():
     task = replace(get_task("copy"), claim=None)
     with pytest.raises(NramError, match="the task copy does not say what it asks for at every length"):
         prove("copy@searched", task)
+
+
+class Clock:
+    """Time that passes by itself: a second each time somebody looks."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        self.now += 1.0
+        return self.now
+
+
+@pytest.mark.parametrize("name", ["copy@searched", "merge@searched"])
+@pytest.mark.parametrize("budget", [0, 3, 30, 90])
+def test_a_search_ends_soon_after_its_time_is_over(name, budget, monkeypatch):
+    """After the first look that comes too late there are only a few more, wherever it was."""
+    clock = Clock()
+    for module in (deadline, questions):
+        monkeypatch.setattr(module, "time", clock)
+    program = load_program(name)
+    task = get_task(program.task or "")
+    found = find_invariant(Problem(program, task, limit_for(program, task)), budget, quiet)
+    assert clock.now <= budget + 10
+    if budget < 80:
+        assert found.invariant is None and found.failures == ("the whole claim: no guess was finished in the time",)
+
+
+def test_cells_that_the_program_may_change_are_not_listed_twice(certificate):
+    found = read_certificate(certificate)
+    problem, n = Problem(found.program, get_task("reverse"), found.limit), variable("n")
+    more = (Range(n + 2, n + 2), *found.invariant.changes, Range(memory(0) + 1, memory(0) + 1))
+    again = fewer_changes(problem, replace(found.invariant, changes=more), time.monotonic() + 60)
+    assert again == found.invariant
+    assert fewer_changes(problem, again, time.monotonic() + 60) == again
 
 
 # ---- what is never proven

@@ -8,7 +8,7 @@ certificate   the file with all of it, and what can be wrong with one
 shipped       the certificates of the zoo
 own_claims    what users' tasks claim, compared with their own inputs and answers
 solvers       z3 and cvc5, which check obligations
-runs, bank, guess, earlier, compared, questions, houdini, search   find an invariant; none of it has to be trusted
+runs, bank, guess, earlier, compared, questions, houdini, changes, search, deadline   find an invariant; no trust needed
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def find_proof(
     """
     problem = Problem(replace(program, verified=()), task, limit)
     attempt = find_invariant(problem, time.monotonic() + seconds, told)
-    if attempt.failures:
+    if attempt.failures or attempt.invariant is None:
         return None, attempt.failures
     checked = check_certificate(made_certificate(problem, attempt.invariant), task=task, progress=told)
     return checked, () if checked.problem is None else (checked.problem,)

@@ -11,6 +11,7 @@ from nram.limits import StepLimit
 from nram.programs.ir import Program, Register
 from nram.programs.prove.bank import Bank, affine, independent
 from nram.programs.prove.compared import Compared, phase_of, read_registers
+from nram.programs.prove.deadline import check_time
 from nram.programs.prove.earlier import earlier_visits
 from nram.programs.prove.invariant import INDEX, Array, Cell, History, Invariant, Range, register_variables, visits_of
 from nram.programs.prove.runs import Inputs, Moment, Recorded, places_of
@@ -54,9 +55,17 @@ class Guess:
     """The parts of an invariant, guessed one after the other."""
 
     def __init__(
-        self, program: Program, task: Task, limit: StepLimit, recorded: Recorded, history: History, compare: bool
+        self,
+        program: Program,
+        task: Task,
+        limit: StepLimit,
+        recorded: Recorded,
+        history: History,
+        compare: bool,
+        deadline: float,
     ):
         self.program, self.task, self.limit, self.history = program, task, limit, history
+        self.deadline = deadline
         self.halts, self.compare = recorded.halts, compare
         self.inputs = Inputs(recorded, task)
         assert task.claim is not None
@@ -129,6 +138,7 @@ class Guess:
 
     def _input_bank(self, points: Points) -> Bank:
         """Terms of the input alone."""
+        check_time(self.deadline)
         instances = np.array(points.instances)
         return Bank(self.inputs, instances, self.inputs.at(instances)[0])
 
@@ -259,6 +269,7 @@ class Guess:
         return list(found)
 
     def _facts(self, which: int) -> list[Term]:
+        check_time(self.deadline)
         points = self.at_place[which]
         if len(points.moments) > MOST_POINTS:
             chosen = np.random.default_rng(0).choice(len(points.moments), MOST_POINTS, replace=False)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from nram.programs.prove.deadline import check_time
 from nram.programs.prove.invariant import Invariant
 from nram.programs.prove.obligations import Obligation, Problem
 from nram.programs.prove.questions import Solver, Translated
@@ -53,6 +54,7 @@ class Houdini:
     def refuted(self) -> tuple[str, ...]:
         """What does not follow from all facts that were guessed, at the first such place: no part of them would do."""
         for index in range(len(self.guess.places)):
+            check_time(self.deadline)
             own = list(self.problem.at_place(self.guess, index))
             self.obligations.append(own)
             wrong = tuple(one.name for one in own if one.target is None and self._answer(index, one) == "sat")
@@ -78,6 +80,7 @@ class Houdini:
         final = {i for i, place in enumerate(self.guess.places) if row_of(self.problem.program, place.row).halt}
         waiting = dict.fromkeys(range(len(self.left)))
         while waiting:
+            check_time(self.deadline)
             index = next(iter(waiting))
             del waiting[index]
             for one in self.obligations[index]:
@@ -99,6 +102,7 @@ class Houdini:
             answer = solver.check(negated(both(*(goals[i] for i in numbers))))
             if answer == "unsat":
                 break
+            check_time(self.deadline)
             wrong = set(solver.false_in_model(goals[i] for i in numbers)) if answer == "sat" else set()
             if not wrong:  # the solver does not know: ask for each
                 numbers = [i for i in numbers if goals[i] == TRUE or solver.check(negated(goals[i])) == "unsat"]
@@ -120,6 +124,7 @@ class Houdini:
                     wanted[index, at] = list(one.goals)
         while wanted:
             while wanted:
+                check_time(self.deadline)
                 (index, at), goals = wanted.popitem()
                 new = self._core(index, self.obligations[index][at], goals, needed[index])
                 self._need(index, new, needed, wanted)
@@ -142,6 +147,7 @@ class Houdini:
         """
         found = []
         for index in range(len(self.left)):
+            check_time(self.deadline)
             for one in self.problem.at_place(self._with(needed), index):
                 if not self._proven(one):
                     found += self._restored(index, one, needed)
@@ -152,6 +158,7 @@ class Houdini:
         places = {index, index if obligation.target is None else obligation.target}
         more = [(i, {at}) for i in sorted(places) for at in self.left[i] if at not in needed[i] and self._calls(i, at)]
         for place, new in more:
+            check_time(self.deadline)
             tried = [numbers | new if i == place else numbers for i, numbers in enumerate(needed)]
             again = self.problem.at_place(self._with(tried), index)
             if all(self._proven(one) for one in again if one.name == obligation.name):

@@ -110,7 +110,7 @@ class Problem:
             late = [*known, self._is_output(), invariant.steps >= self.bound]
             yield self._obligation(f"{name}: from T on", late, facts, [equal(now, self.claim.expected(ADDRESS))])
         if step.writes:
-            yield self._obligation(f"{name}: changes", known, facts, [_inside(invariant, step)])
+            yield self._changes(invariant, index, step)
         if row.halt:
             after = builder.memory_after(step, ADDRESS)
             goal = equal(after, self.claim.expected(ADDRESS))
@@ -123,6 +123,17 @@ class Problem:
             anywhere = between(0, ADDRESS, SIZE - 1)
             yield self._obligation(f"{name}: memory", [*known, anywhere], facts, [goal])
         yield from self._following(invariant, index, step, known)
+
+    def changes_at(self, invariant: Invariant, index: int) -> Obligation | None:
+        """That the step from a place writes to the listed ranges alone. None where it writes nothing."""
+        step = StepBuilder(self.program, invariant).step(index)
+        return self._changes(invariant, index, step) if step.writes else None
+
+    def _changes(self, invariant: Invariant, index: int, step: Step) -> Obligation:
+        known = [*self._machine(invariant), *step.definitions]
+        return self._obligation(
+            f"place {index + 1}: changes", known, invariant.facts[index], [_inside(invariant, step)]
+        )
 
     def _following(self, invariant: Invariant, index: int, step: Step, known: list[Term]) -> Iterator[Obligation]:
         indices = {place: i for i, place in enumerate(invariant.places)}
