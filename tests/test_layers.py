@@ -64,7 +64,7 @@ LAYERS = {
     "programs search learning",
     "cluster.display": "display messages training cluster",
     "cluster.storage": "errors files cluster",
-    "cluster.on_ray": "errors runtime cluster cluster.storage",
+    "cluster.on_ray": "errors files runtime cluster cluster.storage",
     "reproduction": "errors extras limits files runtime tasks extensions machine training programs pictures "
     "programs.extract",
     "bench": "errors limits kinds files runtime tasks extensions machine.kernels training programs programs.native "

@@ -143,6 +143,7 @@ def test_a_storage_keeps_trials_and_asha_stops_hopeless_ones(cluster: RayCluster
     assert len(lines) == len({line["trial"] for line in lines}) == 8 and json.loads(out)["finished"]
     assert {line["ended"] for line in lines} <= {"finished", "stopped early"}
     for line in lines:
+        assert line["seconds"] > 0
         assert (study / line["run"] / ("result.json" if line["ended"] == "finished" else "run.json")).is_file()
 
 

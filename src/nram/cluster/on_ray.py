@@ -33,6 +33,7 @@ from nram.cluster.storage import Storage
 from nram.cluster.study import Study
 from nram.cluster.trial import Place, Progress, training_outcome
 from nram.errors import NramError, UsageError
+from nram.files import write_atomically
 from nram.runtime import cpu_cores
 
 REPORT_SECONDS = 1.0  # between two reports of a trial
@@ -194,7 +195,13 @@ def _settled(event: Event, spec: Spec, study: Study) -> Event:
     try:
         location = _location(spec, study)
         if location is not None and ended.kind in ("ended", "stopped"):
-            Storage(location).restore(place, trial.name)
+            storage, end = Storage(location), time.monotonic() + SAVE_SECONDS
+            storage.restore(place, trial.name)
+            # A trial that ASHA stops is saved meanwhile, and its last snapshot has a mark.
+            while ended.message == EARLY and not place.paused(trial.name).is_file() and time.monotonic() < end:
+                time.sleep(LOOK)
+                storage.restore(place, trial.name)
+            place.paused(trial.name).unlink(missing_ok=True)
         if ended.kind == "stopped" and ended.message == EARLY:
             # Its process ends now. It may have ended by itself in this moment: then that counts.
             with place.held(trial.name, SAVE_SECONDS):
@@ -333,6 +340,7 @@ class _StudyTrial(tune.Trainable):
             study = Path(self.own)
             (study / "trials").mkdir()
             self.storage.restore(Place(study), self.study_trial.name)
+            Place(study).paused(self.study_trial.name).unlink(missing_ok=True)
         elif not (study / "study.json").is_file():
             raise NramError(
                 f"{study} is not there on {platform.node()}: put the study on storage that all machines share, or name "
@@ -377,6 +385,8 @@ class _StudyTrial(tune.Trainable):
                 pass
             self.runner.kill()
             with contextlib.suppress(NramError):
+                if self.storage is not None:
+                    write_atomically(self.place.paused(self.study_trial.name), b"")
                 self._snapshot(always=True)
         if self.own is not None:
             shutil.rmtree(self.own, ignore_errors=True)

@@ -97,7 +97,7 @@ def _open(location: str) -> tuple[Any, str]:
 def _packed(place: Place, trial: str) -> bytes:
     """A tar file with the same bytes for the same content."""
     run, study = place.run(trial), place.study
-    names = [place.outcome(trial), place.time(trial)]
+    names = [place.paused(trial), place.outcome(trial), place.time(trial)]
     inside = [path for path in run.rglob("*") if path.is_file()]
     inside.sort(key=lambda path: (FIRST.index(path.name) if path.name in FIRST else len(FIRST), str(path)))
     finished = (run / "result.json").is_file()

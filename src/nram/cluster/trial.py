@@ -102,6 +102,10 @@ class Place:
         """The seconds that the work took which a search or learning has saved."""
         return self.study / "trials" / f"{trial}.time"
 
+    def paused(self, trial: str) -> Path:
+        """It is there if a worker has saved a trial that it was asked to stop: nothing follows."""
+        return self.study / "trials" / f"{trial}.paused"
+
     def lock(self, trial: str) -> Path:
         return self.study / "trials" / f".{trial}.lock"
 
