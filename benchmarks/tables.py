@@ -308,6 +308,43 @@ def explorer(found: Lines) -> list[list[str]]:
     return rows
 
 
+def suite(found: Lines) -> list[list[str]]:
+    """Searches of the problems of examples/suite, one row for each problem."""
+    heads = ["", "tier", "runs", "found", "exact", "interval", "median time", "median candidates"]
+    rows = [[*heads, "shortest: operations + rows"]]
+    for subject, lines in found.items():
+        rows.append([subject, str(lines[0]["tier"]), *_searched(lines)])
+    return rows
+
+
+def suite_tiers(found: Lines) -> list[list[str]]:
+    """The same, one row for each tier and one for all."""
+    heads = ["tier", "problems", "exact in a run", "runs", "found", "exact", "interval"]
+    rows = [[*heads, "median time", "median candidates"]]
+    every = [line for lines in found.values() for line in lines]
+    for tier in (*sorted({line["tier"] for line in every}), "all"):
+        lines = [line for line in every if tier in (line["tier"], "all")]
+        names = {line["problem"] for line in lines}
+        solved = {line["problem"] for line in lines if line["exact"]}
+        rows.append([str(tier), str(len(names)), str(len(solved)), *_searched(lines)[:-1]])
+    return rows
+
+
+def _searched(lines: list[dict[str, Any]]) -> list[str]:
+    """How many runs found a program, how many an exact one, the median time and work of an exact one, and its length.
+
+    A run without an exact program takes forever: with no exact program in half of the runs, there is no median.
+    """
+    right = [line for line in lines if line["exact"]]
+    cells = [str(len(lines)), str(sum(line["found"] for line in lines)), str(len(right))]
+    cells.append(interval(len(right), len(lines)))
+    cells.append(_seconds(statistics.median(line["seconds"] if line["exact"] else math.inf for line in lines)))
+    work = statistics.median(line["candidates"] if line["exact"] else math.inf for line in lines)
+    cells.append(f"{work / 1e6:.1f} million" if work < math.inf else "-")
+    shortest = min(right, key=lambda line: line["operations"] + line["rows"], default=None)
+    return [*cells, f"{shortest['operations']} + {shortest['rows']}" if shortest else "-"]
+
+
 KINDS: dict[str, Callable[[Lines], list[list[str]]]] = {
     "runs": runs,
     "subjects": subjects,
@@ -322,6 +359,8 @@ KINDS: dict[str, Callable[[Lines], list[list[str]]]] = {
     "proofs": proofs,
     "mutants": mutants,
     "explorer": explorer,
+    "suite": suite,
+    "suite-tiers": suite_tiers,
     "zoo-sizes": zoo_sizes,
     "zoo-models": zoo_models,
     "zoo-proofs": zoo_proofs,

@@ -35,7 +35,7 @@ EVALUATED = {
     "curve": [{"max_complexity": 10, "soft": SCORE, "hard": SCORE}],
 }
 KINDS = ["Drawing", "Evaluation", "Files", "Instance", "Learned", "Module", "Outcome", "Program", "Report"]
-KINDS += ["Result", "Run", "Task", "Tested", "Trace"]
+KINDS += ["Result", "Run", "Sketch", "Task", "Tested", "Trace"]
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +48,7 @@ def objects(tmp_path_factory) -> dict[str, Displayed]:
     made = [
         task,
         program,
+        nram.load_sketch("nram sketch 1\nregisters: r1\n\nalways:\n    ?\n"),
         instance,
         program.run(instance.input),
         nram.trace(program, instance),

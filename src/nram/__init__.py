@@ -47,11 +47,13 @@ if TYPE_CHECKING:  # for type checkers and editors, to which `as` means that a n
     from nram.programs.execute import Result as Result
     from nram.programs.ir import Program as Program
     from nram.programs.library import load_program as load_program
+    from nram.programs.library import load_sketch as load_sketch
     from nram.programs.prove import Certificate as Certificate
     from nram.programs.prove import Check as Check
     from nram.programs.prove import Proof as Proof
     from nram.programs.prove import check_certificate as check_certificate
     from nram.programs.prove import prove as prove
+    from nram.programs.sketch import Sketch as Sketch
     from nram.programs.testing import Tested as Tested
     from nram.programs.verify import Report as Report
     from nram.programs.verify import verify as verify
@@ -77,8 +79,9 @@ _HOMES = {
     "nram.pictures.trace_records": "Trace",
     "nram.programs.execute": "Result",
     "nram.programs.ir": "Program",
-    "nram.programs.library": "load_program",
+    "nram.programs.library": "load_program load_sketch",
     "nram.programs.prove": "Certificate Check Proof check_certificate prove",
+    "nram.programs.sketch": "Sketch",
     "nram.programs.testing": "Tested",
     "nram.programs.verify": "Report verify",
     "nram.search.state": "Outcome",

@@ -29,7 +29,8 @@ from nram.limits import StepLimit
 from nram.modules import Module
 from nram.pictures.trace_records import Trace, record_trace
 from nram.programs.ir import Program
-from nram.programs.library import as_program
+from nram.programs.library import as_program, load_sketch
+from nram.programs.sketch import Sketch
 from nram.programs.testing import COUNT, Tested, run_test
 from nram.progress import Progress, is_shown
 from nram.runtime import DeviceName, on_devices
@@ -69,6 +70,7 @@ def find_program(
     states: int | None = None,
     modules: Sequence[str | Module] | None = None,
     start: Program | PathLike | None = None,
+    sketch: Sketch | PathLike | None = None,
     progress: Progress = "auto",
     seconds: float | None = None,
 ) -> Outcome:
@@ -78,8 +80,9 @@ def find_program(
     `registers`, `repeats` and `states` small structures are tried first. With any of them only programs of that
     structure are: with 3 registers, each module once and one state where nothing is said. `modules` are those of a
     row in their order, by name, by file or as objects. `start` is a program to be repaired, its name or its file.
-    `progress` shows on standard error how the search goes; 'auto' does so on a terminal and in a notebook. `seconds` is
-    the old name of `budget`.
+    `sketch` is a program with holes, its text or its file: what is written in it stays, and the search fills the holes.
+    It says how many registers and states there are. `progress` shows on standard error how the search goes; 'auto' does
+    so on a terminal and in a notebook. `seconds` is the old name of `budget`.
 
     The outcome has `program`, which is None if none was found, the nearest to it as `best`, and `seconds`. A program
     for a task was right on fresh instances, larger ones among them. `nram.verify` says more of it.
@@ -93,7 +96,9 @@ def find_program(
     check_whole(1, registers=registers, repeats=repeats, states=states, workers=workers)
     check_whole(0, seed=seed)
     repaired = None if start is None else as_program(start)
-    job = SearchJob.open(source, Space(registers, repeats, states, modules), seed=seed, start=repaired)
+    space = Space(registers, repeats, states, modules)
+    holes = None if sketch is None else load_sketch(sketch)
+    job = SearchJob.open(source, space, seed=seed, start=repaired, sketch=holes)
     if not is_shown(progress):
         return job.run(budget, workers=workers)
     with SearchProgress(job.name) as display:

@@ -141,3 +141,22 @@ def test_the_program_in_the_readme_is_that_of_the_zoo():
     assert f"$ {made['command']} && nram extract runs/access-{made['seed']}" in page
     assert f"    {made['simplified'].removeprefix('from ').partition(', for')[0]} -> 1 register, 1 state, 1 row" in page
     assert "    always:" + "\n".join(f"    {line}" if line else line for line in listing) in page
+
+
+def test_the_tables_of_the_suite_count_exact_programs(copied: Path):
+    """A program that is wrong on larger inputs was found, but it does not count for the time."""
+    line = {"subject": "gcd", "problem": "gcd", "tier": 3, "found": True, "operations": 6, "rows": 3}
+    runs = [
+        line | {"exact": True, "seconds": 10.0, "candidates": 1_000_000},
+        line | {"exact": True, "seconds": 20.0, "candidates": 3_000_000, "operations": 5},
+        line | {"exact": False, "seconds": 1.0, "candidates": 1_000, "operations": 2},
+    ]
+    file = copied / "results" / "suite.jsonl"
+    file.write_text("".join(json.dumps(run) + "\n" for run in runs))
+    found = tables(copied / "benchmarks", "suite", str(file))
+    assert found.stdout.splitlines()[2:] == ["| gcd | 3 | 3 | 3 | 2 | 21..94% | 20 s | 3.0 million | 5 + 3 |"], found
+    found = tables(copied / "benchmarks", "suite-tiers", str(file))
+    assert [row[:26] for row in found.stdout.splitlines()[2:]] == [
+        "| 3 | 1 | 1 | 3 | 3 | 2 | ",
+        "| all | 1 | 1 | 3 | 3 | 2 ",
+    ]

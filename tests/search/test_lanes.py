@@ -66,6 +66,7 @@ def run_lanes(structure: Structure, genes: np.ndarray, blocks: Blocks, block: in
         new_values=new_values.ctypes.data,
         wrong=wrong.ctypes.data,
         visited=visited.ctypes.data,
+        row_of=0,
         operations=len(structure.operations),
         width=structure.width,
         registers=structure.registers,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ from nram.messages import command, pasted
 from nram.process import interruptible
 from nram.programs.files import save_found, to_json
 from nram.programs.ir import Program
-from nram.programs.library import load_program
+from nram.programs.library import is_sketch_file, load_program, load_sketch
+from nram.programs.simplify import simplify, size_of
 from nram.programs.text import table_to_text
 from nram.programs.verify import verify, why_no_proof
 from nram.search.display import SearchProgress
@@ -56,7 +58,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of a row in this order, as READ,INC,halve.py,WRITE, with files of your own; 'all' stands for the "
         "paper's fourteen (default: all)",
     )
-    parser.add_argument("--from", dest="start", metavar="PROGRAM", help="repair: begin at this program, stay near it")
+    parser.add_argument(
+        "--from",
+        dest="start",
+        metavar="PROGRAM|SKETCH",
+        help="repair a program: begin at it, stay near it; or fill in a sketch, a program with holes ('?'): what is "
+        "written in it stays",
+    )
     parser.add_argument(
         "--verify-budget", type=float, default=10.0, metavar="SECONDS", help="of each part of the verification; 0: none"
     )
@@ -69,6 +77,11 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.budget <= 0:
         raise UsageError(f"--budget {arguments.budget:g} leaves no time: give seconds above 0")
     words = [] if arguments.candidates is None else ["--candidates", str(arguments.candidates)]
+    start, sketch = arguments.start, None
+    if start is not None:
+        words += ["--from", start]
+        if is_sketch_file(start):
+            start, sketch = None, load_sketch(Path(start))
     job = SearchJob.open(
         arguments.source,
         Space(
@@ -78,8 +91,9 @@ def run(arguments: argparse.Namespace) -> int:
             None if arguments.modules is None else split_names(arguments.modules),
         ),
         seed=arguments.seed,
-        start=None if arguments.start is None else load_program(arguments.start),
-        words=words if arguments.start is None else [*words, "--from", arguments.start],
+        start=None if start is None else load_program(start),
+        sketch=sketch,
+        words=words,
         reading=reading_of(arguments),
     )
     out = arguments.out or Path(f"{job.name}.nram")
@@ -129,11 +143,14 @@ def _found(arguments: argparse.Namespace, program: Program, job: SearchJob, outc
     right = report is None or report.right
     if arguments.json:
         value = _as_json(program, outcome, out)
+        value["sketch"] = _knowledge_as_json(job, outcome)
         value |= {"right": right, "structure": str(outcome.structure), "verification": report and report.to_json()}
         print_json(value)
     else:
         print(f"found after {outcome.seconds:.1f} s, {outcome.state.candidates:,} candidates, {outcome.structure}:\n")
         print(table_to_text(program))
+        for line in _about_sketch(job, outcome, program, out):
+            print(line)
         if report is not None:
             print(report.to_text(pasted(out)))
         elif job.task is None:
@@ -164,7 +181,8 @@ def _not_found(
     failures = job.failures(program, outcome.state)
     instances = len(job.pool) + len(outcome.state.counterexamples)
     if arguments.json:
-        print_json(_as_json(program, outcome, place) | {"wrong": len(failures), "instances": instances})
+        value = _as_json(program, outcome, place) | {"wrong": len(failures), "instances": instances}
+        print_json(value | {"sketch": _knowledge_as_json(job, outcome)})
         return 1
     print(table_to_text(program))
     print(
@@ -189,6 +207,25 @@ def _as_json(program: Program, outcome: Outcome, out: Path) -> dict[str, Any]:
         "chains": outcome.state.chains,
         "program": to_json(program),
     }
+
+
+def _knowledge_as_json(job: SearchJob, outcome: Outcome) -> dict[str, Any] | None:
+    knowledge = job.knowledge(outcome)
+    return None if knowledge is None else asdict(knowledge)
+
+
+def _about_sketch(job: SearchJob, outcome: Outcome, program: Program, out: Path) -> Iterator[str]:
+    """What the sketch gave, and whether the program could be shorter if it did not keep to the sketch."""
+    knowledge = job.knowledge(outcome)
+    if knowledge is None:
+        return
+    yield f"Sketch: {knowledge.given} of {knowledge.genes} genes were given. All that is written in it stays as it is."
+    try:
+        short = simplify(program)
+    except UsageError:  # it has too many combinations of flags
+        return
+    if short.rows + short.operations < program.rows + program.operations:
+        yield f"{command('simplify', out)} makes it shorter: {size_of(short)} instead of {size_of(program)}"
 
 
 def _words(cells: Iterable[int]) -> str:

@@ -32,8 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.epilog = (
         "The server listens on this machine alone. With --host 0.0.0.0 others reach it too, over a connection that is "
-        f"not encrypted; then it asks for a token, which is drawn at random. If {TOKEN} is set, it asks for this one in "
-        "any case. Python files are loaded only if they are named here (--task, --module), never from the page."
+        f"not encrypted; then it asks for a token, which is drawn at random. If {TOKEN} is set, it asks for that one "
+        "whatever the host. Python files are loaded only if they are named here (--task, --module), not from the page."
     )
     parser.add_argument(
         "programs", nargs="*", type=pasted, metavar="PROGRAM", help="program files to offer beside those of the zoo"

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_ty
 from nram.errors import UsageError, shown
 from nram.extensions import find_module
 from nram.programs import ir
-from nram.programs.ir import Conditions, Constant, Evidence, Flags, Output, Program, Register, Row, Value
+from nram.programs.ir import Conditions, Constant, Evidence, Flags, Output, Program, Register, Row, T, Value
 from nram.tasks.layout import Layout
 
 MAX_ENTRIES = 1000  # of 'made' and of 'verified'
@@ -32,7 +32,7 @@ def find_problems(program: Program) -> list[str]:
     count = len(program.registers)
     if not 1 <= count <= ir.MAX_REGISTERS:
         return [*problems, f"it has {count} registers: there must be 1 to {ir.MAX_REGISTERS}"]
-    problems += _register_problems(program.registers)
+    problems += register_problems(program.registers)
     if not 1 <= len(program.states) <= ir.MAX_STATES:
         return [*problems, f"it has {len(program.states)} states: there must be 1 to {ir.MAX_STATES}"]
     if program.rows > ir.MAX_ROWS:
@@ -43,13 +43,13 @@ def find_problems(program: Program) -> list[str]:
         for index, row in enumerate(rows):
             problems += [f"state {state}, row {index + 1}: {problem}" for problem in _row_problems(program, row)]
         if all(len(row.when) == count for row in rows):
-            missed = _uncovered([row.when for row in rows], count)
+            missed = uncovered([row.when for row in rows], count)
             if missed is not None:
                 problems.append(f"state {state}: no row applies when {ir.describe(program.registers, missed)}")
     return problems or _stale_evidence(program)
 
 
-def _register_problems(names: Sequence[str]) -> list[str]:
+def register_problems(names: Sequence[str]) -> list[str]:
     problems = [
         f"{shown(name)} is not a valid register name: use a word of letters, digits and _ "
         "that is not a module, not a keyword and not o1, o2, ..."
@@ -156,7 +156,7 @@ def _value_problem(value: Value, registers: int, outputs: int) -> str | None:
     return None
 
 
-def _uncovered(patterns: list[Conditions], count: int) -> Flags | None:
+def uncovered(patterns: list[Conditions], count: int) -> Flags | None:
     """Flags to which no pattern applies, or None if all flags are covered.
 
     A set of flags is an integer with a bit for each of the 2^count cases (bit i of a case: register i is not 0). So
@@ -283,8 +283,8 @@ class Reader:
                 return program
         raise Enough
 
-    def result(self, read: Callable[[], Program], where: str) -> Program:
-        """What `read` gives; a ProgramError with all problems if it gives up."""
+    def result(self, read: Callable[[], T], where: str) -> T:
+        """What `read` gives, a program or a sketch; a ProgramError with all problems if it gives up."""
         with contextlib.suppress(Enough):
             return read()
         raise ir.ProgramError(self.problems, where)

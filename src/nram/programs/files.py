@@ -14,7 +14,7 @@ from nram.limits import StepLimit
 from nram.programs import ir
 from nram.programs.check import Enough, Reader
 from nram.programs.ir import Constant, Evidence, Operation, Output, Program, ProgramError, Register, Row, Value
-from nram.programs.text import from_text, is_text_form, to_text, value_to_text
+from nram.programs.text import from_text, is_sketch, is_text_form, to_text, value_to_text
 from nram.records import INVALID, members
 
 VERSION = 1
@@ -51,6 +51,8 @@ def program_from(text: str, where: str = "the text") -> Program:
     """Read a program from a text in either form."""
     if is_text_form(text):
         return from_text(text, where)
+    if is_sketch(text):
+        raise UsageError(f"{where} is a sketch, a program with holes: 'nram search TASK --from FILE' fills them")
     try:
         value = parse_json(text)
     except ValueError as error:

@@ -15,7 +15,9 @@ from nram.limits import StepLimit
 from nram.messages import command
 from nram.programs.files import read_program
 from nram.programs.ir import ORIGINS, Origin, Program
-from nram.programs.text import from_text
+from nram.programs.sketch import Sketch
+from nram.programs.sketch_text import holds_sketch, read_sketch, sketch_from_text
+from nram.programs.text import from_text, is_sketch
 from nram.tasks import Task
 
 WEIGHTS, CERTIFICATE = "weights.safetensors", "certificate.json"  # files of the zoo, beside the programs
@@ -109,6 +111,22 @@ def load_program(name_or_path: str | Path) -> Program:
             f"there is no program '{words}': no such file, and the zoo has {', '.join(names) or 'nothing'}{hint}"
         )
     return read_program(path)
+
+
+def load_sketch(sketch: Sketch | str | os.PathLike[str]) -> Sketch:
+    """A sketch that is given as it is, by its text or by its file."""
+    if isinstance(sketch, Sketch):
+        return sketch
+    if not isinstance(sketch, str | os.PathLike):
+        raise UsageError(f"{shown(sketch)} is no sketch: give a Sketch, its text or a file")
+    if isinstance(sketch, str) and is_sketch(sketch):
+        return sketch_from_text(sketch)
+    return read_sketch(Path(sketch))
+
+
+def is_sketch_file(name_or_path: str) -> bool:
+    """Whether a user means a sketch where a program or a sketch may stand. A name of the zoo means its program."""
+    return find_entry(name_or_path) is None and holds_sketch(Path(name_or_path))
 
 
 def task_of(program: Program, named: str | None = None) -> Task:

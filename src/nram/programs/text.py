@@ -19,14 +19,15 @@ Rows are tried from the top; the first whose conditions hold is carried out. So 
 the registers as they were when the step began. `:=` then sets all registers at once; those that it does not name keep
 their values.
 `next 2` goes on in state 2; without it the program stays in its state. Outputs may have any names; they are printed
-as o1, o2, ... in order. Below the header a '#' begins a comment.
+as o1, o2, ... in order. Below the header a '#' begins a comment. A program with holes, '?', is a sketch: see
+`sketch_text`.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from nram.extensions import find_module
 from nram.limits import StepLimit
@@ -37,6 +38,7 @@ from nram.programs.ir import Conditions, Constant, Evidence, Operation, Output, 
 
 VERSION = 1
 FIRST_LINE = re.compile(r"nram program (\S+)")
+SKETCH_LINE = re.compile(r"nram sketch (\S+)")
 MAX_CHARACTERS = 1 << 26
 
 
@@ -144,16 +146,21 @@ def is_text_form(text: str) -> bool:
     return FIRST_LINE.match(text.lstrip()) is not None
 
 
+def is_sketch(text: str) -> bool:
+    """Whether a text is a sketch, by its first line: a program with holes, which `sketch_text` reads."""
+    return SKETCH_LINE.match(text.lstrip()) is not None
+
+
 def from_text(text: str, where: str = "the text") -> Program:
     """Parse the text form. Otherwise raise a ProgramError that lists every problem with its line."""
     if len(text) > MAX_CHARACTERS:
         raise ir.ProgramError([f"it has {len(text)} characters: the most is {MAX_CHARACTERS}"], where)
-    parser = _Parser()
-    return parser.result(lambda: parser.parse(text), where)
+    parser = TextReader()
+    return parser.result(lambda: parser.program(text), where)
 
 
 @dataclass
-class _OpenRow:
+class OpenRow:
     """A row while it is being read."""
 
     state: int
@@ -172,8 +179,11 @@ class _OpenRow:
         return Row(self.when, tuple(self.operations), new, self.halt, next_state)
 
 
-class _Parser(Reader):
+class TextReader(Reader):
     """Reads all lines, and reports problems with their lines."""
+
+    first_line = FIRST_LINE
+    header_keys = ("name", "task", "origin", "limit", "layout", "made", "verified", "registers")
 
     def __init__(self) -> None:
         super().__init__()
@@ -182,20 +192,25 @@ class _Parser(Reader):
         self.made: list[tuple[str, str]] = []
         self.verified: list[Evidence] = []
         self.registers: tuple[str, ...] = ()
-        self.states: list[list[_OpenRow]] = []
-        self.row: _OpenRow | None = None
+        self.states: list[list[OpenRow]] = []
+        self.row: OpenRow | None = None
         self.rows = 0
         self.operations = 0
 
-    def parse(self, text: str) -> Program:
+    def program(self, text: str) -> Program:
+        self.read_lines(text)
+        return self._program()
+
+    def read_lines(self, text: str) -> None:
+        """Read the header, and the rows into `states`."""
         lines = text.splitlines()
         while self.line < len(lines) and not lines[self.line].strip():
             self.line += 1
-        found = FIRST_LINE.fullmatch(lines[self.line].strip()) if self.line < len(lines) else None
+        found = self.first_line.fullmatch(lines[self.line].strip()) if self.line < len(lines) else None
         if found is None:
-            self._give_up(f"the first line must be 'nram program {VERSION}'")
+            self.give_up(f"the first line must be '{self.first_line.pattern.partition('(')[0]}{VERSION}'")
         elif found[1] != str(VERSION):
-            self._give_up(f"it has version {found[1]:.40}, and this nram reads version {VERSION}")
+            self.give_up(f"it has version {found[1]:.40}, and this nram reads version {VERSION}")
         for index in range(self.line + 1, len(lines)):
             self.line = index
             line = lines[index].strip()
@@ -208,40 +223,48 @@ class _Parser(Reader):
             self.wrong("there is no line 'registers: r1 r2 ...'")
         elif not self.states:
             self.wrong("there are no rows")
-        return self._program()
 
-    def _wrong_line(self, problem: str) -> None:
+    def wrong_line(self, problem: str) -> None:
         self.wrong(f"line {self.line + 1}: {problem}")
 
-    def _give_up(self, problem: str) -> NoReturn:
+    def give_up(self, problem: str) -> NoReturn:
         self.wrong(problem)
         raise Enough
 
     def _header(self, line: str) -> None:
         key, colon, value = (part.strip() for part in line.partition(":"))
         if not colon:
-            self._wrong_line(f"'{line:.60}' should be 'key: value', and the line 'registers: ...' is still missing")
+            self.wrong_line(f"'{line:.60}' should be 'key: value', and the line 'registers: ...' is still missing")
+        elif key not in self.header_keys and not ("made" in self.header_keys and key.startswith("made ")):
+            self.wrong_line(f"'{key:.40}' is unknown: the header has {', '.join(self.header_keys)}")
         elif key == "registers":
             self.registers = tuple(value.replace(",", " ").split())
             if not 1 <= len(self.registers) <= ir.MAX_REGISTERS:
-                self._give_up(f"it has {len(self.registers)} registers: name 1 to {ir.MAX_REGISTERS}")
+                self.give_up(f"it has {len(self.registers)} registers: name 1 to {ir.MAX_REGISTERS}")
         elif key.startswith("made "):
             self.made.append((key[5:].strip(), value))
         elif key == "verified":
             evidence = _evidence_from_text(value)
             if evidence is None:
-                self._wrong_line("this is not in the form in which 'nram verify' records evidence: remove the line")
+                self.wrong_line("this is not in the form in which 'nram verify' records evidence: remove the line")
             else:
                 self.verified.append(evidence)
-        elif key not in ("name", "task", "origin", "limit", "layout"):
-            known = "name, task, origin, limit, layout, made, verified, registers"
-            self._wrong_line(f"'{key:.40}' is unknown: the header has {known}")
+        elif key == "made":
+            self.wrong_line("'made' needs a word after it, as in 'made seed: 1'")
         elif key in self.header:
-            self._wrong_line(f"'{key}' is given twice")
+            self.wrong_line(f"'{key}' is given twice")
         else:
             self.header[key] = value
 
     def _body(self, line: str) -> None:
+        if "?" in line:
+            self.give_up(
+                f"line {self.line + 1}: '?' is a hole, and a program has none; if this is a sketch for 'nram search "
+                f"TASK --from FILE', its first line must be 'nram sketch {VERSION}'"
+            )
+        self._row_line(line)
+
+    def _row_line(self, line: str) -> None:
         if found := re.fullmatch(r"state ([0-9]{1,9}):", line):
             self._state(int(found[1]))
         elif line in ("always:", "otherwise:", "else:"):
@@ -250,21 +273,21 @@ class _Parser(Reader):
             self._open_row(self._conditions(found[2]), found[1] is not None)
         elif self.row is None:
             beginnings = "'when ...:', 'else when ...:', 'else:' or 'always:'"
-            self._wrong_line(f"'{line:.60}' stands outside of a row: rows begin with {beginnings}")
+            self.wrong_line(f"'{line:.60}' stands outside of a row: rows begin with {beginnings}")
         elif line == "halt":
             if self.row.halt:
-                self._wrong_line("this row halts already: remove the line")
+                self.wrong_line("this row halts already: remove the line")
             self.row.halt = True
         elif found := re.fullmatch(r"next ([0-9]{1,9})", line):
             if self.row.next_state is not None:
-                self._wrong_line(f"this row goes on in state {self.row.next_state} already: remove one of the lines")
+                self.wrong_line(f"this row goes on in state {self.row.next_state} already: remove one of the lines")
             self.row.next_state, self.row.next_line = int(found[1]), self.line
         elif ":=" in line:
             self._update(self.row, line)
         elif found := re.fullmatch(r"(?:(\w+)\s*=\s*)?([\w-]+)\s*\(([^()]*)\)", line):
             self._operation(self.row, found[1], found[2], found[3])
         else:
-            self._wrong_line(
+            self.wrong_line(
                 f"'{line:.60}' is not one of: 'name = MODULE(a, b)', 'r1, r2 := a, b', 'halt', 'next 1', "
                 "'when r1 = 0, r2 > 0:', 'else when r1 = 0:', 'else:', 'state 1:'"
             )
@@ -272,78 +295,90 @@ class _Parser(Reader):
     def _state(self, state: int) -> None:
         self.row = None
         if state != len(self.states):
-            self._wrong_line(f"state {state} stands where state {len(self.states)} should: number them from 0")
+            self.wrong_line(f"state {state} stands where state {len(self.states)} should: number them from 0")
         self.states.append([])
 
     def _open_row(self, when: Conditions, follows: bool) -> None:
         if not self.states:
             self.states.append([])
         if follows and not self.states[-1]:
-            self._wrong_line(
-                "the first row of a state has nothing to be 'else' to: begin with 'when ...:' or 'always:'"
-            )
+            self.wrong_line("the first row of a state has nothing to be 'else' to: begin with 'when ...:' or 'always:'")
         self.rows += 1
         if self.rows > ir.MAX_ROWS:
-            self._give_up(f"it has more than {ir.MAX_ROWS} rows")
-        self.row = _OpenRow(len(self.states) - 1, when)
+            self.give_up(f"it has more than {ir.MAX_ROWS} rows")
+        self.row = self._new_row(when)
         self.states[-1].append(self.row)
+
+    def _new_row(self, when: Conditions) -> OpenRow:
+        return OpenRow(len(self.states) - 1, when)
+
+    def _condition(self, text: str) -> tuple[str, Any] | None:
+        """The register and the wish of a condition, or None if it is not a condition."""
+        found = re.fullmatch(r"(\w+)\s*(=|>)\s*0", text)
+        if found is not None:
+            return found[1], found[2] == "="
+        self.wrong_line(f"'{text:.40}' is not a condition: write 'r1 = 0' or 'r1 > 0'")
 
     def _conditions(self, text: str) -> Conditions:
         when: list[bool | None] = [None] * len(self.registers)
         for condition in text.split(","):
-            found = re.fullmatch(r"(\w+)\s*(=|>)\s*0", condition.strip())
+            found = self._condition(condition.strip())
             if found is None:
-                self._wrong_line(f"'{condition.strip():.40}' is not a condition: write 'r1 = 0' or 'r1 > 0'")
-            elif found[1] not in self.registers:
-                self._wrong_line(f"there is no register '{found[1]:.40}'")
+                continue
+            name, wish = found
+            if name not in self.registers:
+                self.wrong_line(f"there is no register '{name:.40}'")
             else:
-                register = self.registers.index(found[1])
+                register = self.registers.index(name)
                 if when[register] is not None:
-                    self._wrong_line(f"there are two conditions on {found[1]}")
-                when[register] = found[2] == "="
+                    self.wrong_line(f"there are two conditions on {name}")
+                when[register] = wish
         return tuple(when)
 
-    def _operation(self, row: _OpenRow, name: str | None, module: str, arguments: str) -> None:
+    def _operation(self, row: OpenRow, name: str | None, module: str, arguments: str) -> None:
         if row.new:
-            self._wrong_line("operations stand before the registers' new values: move this line up")
+            self.wrong_line("operations stand before the registers' new values: move this line up")
         words = [word.strip() for word in arguments.split(",")] if arguments.strip() else []
         values = tuple(self._value(row, word) for word in words)
         found = find_module(module)
         if found is None:
-            self._wrong_line(f"'{module:.40}' is not a module: they are {', '.join(MODULES)}; {MAKE_KNOWN}")
+            self.wrong_line(f"'{module:.40}' is not a module: they are {', '.join(MODULES)}; {MAKE_KNOWN}")
         elif len(values) != found.arity:
-            self._wrong_line(f"{module} takes {found.arity} arguments, not {len(values)}")
+            self.wrong_line(f"{module} takes {found.arity} arguments, not {len(values)}")
         if found is None or len(values) != found.arity:
             module, values = "ZERO", ()
         self.operations += 1
         if self.operations > ir.MAX_TOTAL_OPERATIONS:
-            self._give_up(f"it has more than {ir.MAX_TOTAL_OPERATIONS} operations")
+            self.give_up(f"it has more than {ir.MAX_TOTAL_OPERATIONS} operations")
         row.operations.append(Operation(module, values))
-        if name is None:
-            return
+        if name is not None:
+            self._output(row, name)
+
+    def _output(self, row: OpenRow, name: str) -> None:
+        """Name the output of the row's last operation."""
         if name in self.registers:
-            self._wrong_line(f"'{name}' is a register: set it by '{name} := ...' at the end of the row")
+            self.wrong_line(f"'{name}' is a register: set it by '{name} := ...' at the end of the row")
         elif name in row.names:
-            self._wrong_line(f"'{name:.40}' has a value already in this row: use another name")
+            self.wrong_line(f"'{name:.40}' has a value already in this row: use another name")
         elif name in ir.KEYWORDS or name in MODULE_NAMES or name.isdigit():
-            self._wrong_line(f"'{name:.40}' already means something else: use another name")
+            self.wrong_line(f"'{name:.40}' already means something else: use another name")
         row.names[name] = len(row.operations) - 1
 
-    def _update(self, row: _OpenRow, line: str) -> None:
+    def _update(self, row: OpenRow, line: str) -> None:
         left, _, right = line.partition(":=")
         names, words = [[word.strip() for word in side.split(",")] for side in (left, right)]
         if len(names) != len(words):
-            self._wrong_line(f"{len(names)} registers and {len(words)} values: give as many values as registers")
+            self.wrong_line(f"{len(names)} registers and {len(words)} values: give as many values as registers")
         for name, word in zip(names, words, strict=False):
             value = self._value(row, word)
             if name not in self.registers:
-                self._wrong_line(f"there is no register '{name:.40}'")
+                self.wrong_line(f"there is no register '{name:.40}'")
             elif self.registers.index(name) in row.new:
-                self._wrong_line(f"{name} is set twice in this row")
+                self.wrong_line(f"{name} is set twice in this row")
             else:
                 row.new[self.registers.index(name)] = value
 
-    def _value(self, row: _OpenRow, word: str) -> Value:
+    def _value(self, row: OpenRow, word: str) -> Value:
         if word in self.registers:
             return Register(self.registers.index(word))
         if word in row.names:
@@ -351,9 +386,9 @@ class _Parser(Reader):
         if word in ("0", "1", "2"):
             return Constant(int(word))
         if word in ir.CONSTANTS:
-            self._wrong_line(f"write the value '{word}' as {ir.CONSTANTS[word]}")
+            self.wrong_line(f"write the value '{word}' as {ir.CONSTANTS[word]}")
         else:
-            self._wrong_line(f"'{word:.40}' is not a register, not an output before this line, and not 0, 1 or 2")
+            self.wrong_line(f"'{word:.40}' is not a register, not an output before this line, and not 0, 1 or 2")
         return Constant(0)
 
     def _program(self) -> Program:
@@ -362,7 +397,7 @@ class _Parser(Reader):
         for row in (row for rows in self.states for row in rows):
             if row.next_state is not None and row.next_state >= len(self.states):
                 self.line = row.next_line
-                self._wrong_line(f"there is no state {row.next_state}")
+                self.wrong_line(f"there is no state {row.next_state}")
                 row.next_state = None
         if not self.states:
             raise Enough

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
+from nram.display import counted
 from nram.errors import NramError, UsageError
 from nram.extensions import find_module, get_module, get_task, is_task_file, select_modules, task_names
 from nram.files import beside, check_destination, locked, read_bounded, remove_leftovers
@@ -23,13 +24,14 @@ from nram.programs.card import card
 from nram.programs.execute import Result, execute
 from nram.programs.files import read_program
 from nram.programs.ir import CONSTANTS, Program
+from nram.programs.sketch import Sketch
 from nram.runtime import cpu_cores
 from nram.search.callbacks import SILENT, SearchCallbacks
 from nram.search.counterexamples import Counterexamples, counterexamples_of
 from nram.search.instances import Pool, task_pool
 from nram.search.schedule import CHAINS_OF_ONE_STRUCTURE, FOR_LISTS, STRUCTURES
 from nram.search.state import Outcome, Question, SearchState, load_state, save_state
-from nram.search.structure import Structure, embed
+from nram.search.structure import Structure, embed, sketched
 from nram.tasks.base import Instance, Task
 from nram.tasks.example_files import Reading, read_examples
 from nram.tasks.layout import Layout
@@ -39,6 +41,8 @@ Source = str | os.PathLike[str] | Task | Sequence[Instance]
 
 BEST = "{stem}.best{suffix}"
 """The name of the best program so far where another program has the name of `--out`."""
+REPEATS_IN_SKETCH = (1, 2, 3)
+"""How often a place for any operations has each module, if the user does not say."""
 MOST_TASK_BYTES = 1 << 24  # of a Python file
 
 
@@ -53,8 +57,7 @@ class Space:
     """Of a row in their order, by name, by file or as objects; None: the paper's fourteen."""
 
     @property
-    def structures(self) -> tuple[Structure, ...]:
-        """The structures to try. One that is named gets several chains."""
+    def _module_names(self) -> tuple[str, ...]:
         modules = MODULE_NAMES
         if self.modules is not None:
             modules = tuple(module.name for module in select_modules(map(_load, self.modules)))
@@ -62,9 +65,27 @@ class Space:
                 raise UsageError(
                     f"the modules {', '.join(modules)} are constants alone, which are always there: add others"
                 )
+        return modules
+
+    @property
+    def structures(self) -> tuple[Structure, ...]:
+        """The structures to try. One that is named gets several chains."""
+        modules = self._module_names
         if self.registers is self.repeats is self.states is None:
             return tuple(replace(structure, modules=modules) for structure in STRUCTURES)
         return (Structure(self.registers or 3, self.repeats or 1, self.states or 1, modules),) * CHAINS_OF_ONE_STRUCTURE
+
+    def structures_of(self, sketch: Sketch) -> tuple[Structure, ...]:
+        """The structures of a sketch. Where any operations may stand, a row may use each module several times."""
+        if self.registers is not None or self.states is not None:
+            raise UsageError(
+                "the sketch says how many registers and states there are: leave --registers and --states out"
+            )
+        modules = self._module_names
+        places = any(row.places for row in sketch.rows)
+        if self.repeats is None and places and not sketch.is_open:
+            return tuple(sketched(sketch, repeats, modules) for repeats in REPEATS_IN_SKETCH)
+        return (sketched(sketch, self.repeats or 1, modules),) * CHAINS_OF_ONE_STRUCTURE
 
     @property
     def words(self) -> list[str]:
@@ -92,6 +113,28 @@ def _name_of(module: str | Module) -> str:
 
 
 @dataclass(frozen=True)
+class Knowledge:
+    """What went into a search by a sketch, for the card."""
+
+    digest: str
+    holes: int
+    given: int
+    """Genes that are written."""
+    genes: int
+    """Genes of a table of this structure."""
+    log10_fillings: float
+    """The decimal logarithm of how many ways there are to fill the holes."""
+    text: str
+    """The sketch on one line."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.given} of {self.genes} genes given, {counted(self.holes, 'hole')} with 10^{self.log10_fillings:g} "
+            f"fillings, digest {self.digest}: {self.text}"
+        )
+
+
+@dataclass(frozen=True)
 class SearchJob:
     """A search that is ready to run."""
 
@@ -109,6 +152,8 @@ class SearchJob:
     """Of the file with examples or with the task, if it is one: a search does not go on with other examples."""
     start: Program | None = None
     """The program to be repaired."""
+    sketch: Sketch | None = None
+    """The program with holes to be filled."""
     layout: Layout | None = None
     """Where the columns of the file lie in memory, if they have names."""
     words: Sequence[str] = ()
@@ -126,6 +171,7 @@ class SearchJob:
         *,
         seed: int = 0,
         start: Program | None = None,
+        sketch: Sketch | None = None,
         words: Sequence[str] = (),
         reading: Reading | None = None,
     ) -> SearchJob:
@@ -153,6 +199,10 @@ class SearchJob:
         structures = space.structures
         if layout is not None and space == Space():
             structures = FOR_LISTS
+        if sketch is not None:
+            if start is not None:
+                raise UsageError("a search starts from a program or from a sketch: leave one of them out")
+            structures = space.structures_of(sketch)
         if start is not None:
             structures = (embed(start)[0],) * CHAINS_OF_ONE_STRUCTURE
         name = task.name if task is not None else Path(named).stem or "found"
@@ -166,6 +216,7 @@ class SearchJob:
             task=task,
             digest=digest,
             start=start,
+            sketch=sketch,
             layout=layout,
             words=["search", pasted(named or name), "--seed", str(seed), *space.words, *reading.words, *words],
         )
@@ -207,7 +258,8 @@ class SearchJob:
         from nram.search.engine import Search
 
         fingerprint = None if self.start is None else self.start.fingerprint
-        question = Question(self.source, self.seed, self.structures, fingerprint, self.digest)
+        sketch = None if self.sketch is None else self.sketch.digest
+        question = Question(self.source, self.seed, self.structures, fingerprint, self.digest, sketch)
         saved = self.saved
         failed = False
 
@@ -280,8 +332,20 @@ class SearchJob:
         pool = self.pool.joined(outcome.state.counterexamples)
         return [simplified(one.structure, one.genes, pool) for one in outcome.state.near]
 
+    def knowledge(self, outcome: Outcome) -> Knowledge | None:
+        """What the sketch gave to the search; None: there was no sketch."""
+        template = None if outcome.structure is None else outcome.structure.template
+        if self.sketch is None or template is None:
+            return None
+        return Knowledge(
+            self.sketch.digest, self.sketch.holes, *template.given, round(template.fillings, 1), self.sketch.in_short()
+        )
+
     def _with_card(self, program: Program | None, outcome: Outcome) -> Program | None:
         details = [("structure", str(outcome.structure)), ("candidates", str(outcome.state.candidates))]
+        given = self.knowledge(outcome)
+        if given is not None:
+            details.insert(0, ("sketch", str(given)))
         return program and replace(
             program,
             name=self.name,

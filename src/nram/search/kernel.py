@@ -7,6 +7,9 @@ A candidate is a table of small integers, `genes[row]`, with a row for every sta
 
 Values are numbered: 0, 1, 2 are the constants, then come the registers, then the operations' outputs.
 
+A table of a sketch has its own operations in every row, genes that never change, and a choice of which row applies:
+`Holes` has all this. Without a sketch `holes` is None, and Numba compiles the chain without it.
+
 What makes it fast:
 - A change concerns one row, so only that row is compiled again.
 - If the row's live code stays the same, the candidate does the same as before, and nothing is run.
@@ -71,6 +74,7 @@ class Frame(NamedTuple):
     new_values: int  # room for int32 [registers, LANES]
     wrong: int  # result, int32 [LANES]: output cells that are not as wanted
     visited: int  # result, uint64 [LANES]: the rows visited, a bit each
+    row_of: int  # int32 [states * flags]: of a sketch, the row for every state and combination of flags; otherwise 0
     operations: int  # from here on the frame holds the numbers themselves
     width: int
     registers: int
@@ -93,6 +97,44 @@ class Shape(NamedTuple):
     """int64 [operations, 3]: index of the module, number of its arguments, whether it writes."""
     registers: int
     states: int
+
+
+class Holes(NamedTuple):
+    """What a chain may change in the table of a sketch. Nobody else uses these arrays."""
+
+    operations: np.ndarray
+    """int64 [rows, operations, 3]: as in `Shape`, but of each row. Where the module is a hole, the present one."""
+    free: np.ndarray
+    """bool [rows, width]: the genes that may change."""
+    alike: np.ndarray
+    """int64 [rows]: rows with the same number, not -1, belong to bodies that are holes, with the same operations.
+    A gene means the same in all of them."""
+    may_change: np.ndarray
+    """uint64 [1]: the rows with a gene that may change, a bit each."""
+    places: np.ndarray
+    """int64: the genes that may change, of one row after another."""
+    first_place: np.ndarray
+    """int64 [rows + 1]: where those of each row begin in `places`."""
+    choices: np.ndarray
+    """int64 [rows, operations, 2]: of a module that is a hole, the first of its `kinds` and their number; or 0."""
+    kinds: np.ndarray
+    """int64 [kinds, 3]: rows of `operations`."""
+    conditions: np.ndarray
+    """int16 [open rows, width]: for each register 0: no condition, 1: = 0, 2: > 0."""
+    old_conditions: np.ndarray
+    best_conditions: np.ndarray
+    wishes: np.ndarray
+    """int64 [open conditions, 3]: open row, register, and from how many wishes it chooses: 2 or 3."""
+    written: np.ndarray
+    """int16 [rows of the sketch, registers]: conditions, where they are written."""
+    open_row: np.ndarray
+    """int64 [rows of the sketch]: the row of `conditions`, or -1: they are written."""
+    state_of: np.ndarray
+    """int64 [rows of the sketch]"""
+    targets: np.ndarray
+    """int64 [rows of the sketch, flags]: the row of the table that it means under these flags."""
+    row_of: np.ndarray
+    """int32 [states * flags]: the row of the table that applies."""
 
 
 class Blocks(NamedTuple):
@@ -278,24 +320,114 @@ def _any_value(state, shape, k):
             return value
 
 
-def random_genes(seed: int, shape: Shape, genes: np.ndarray) -> None:
-    """Fill a table at random."""
-    _fill(_seeded(seed, 0x2545F4914F6CDD1D), shape, genes)
+def random_genes(seed: int, shape: Shape, genes: np.ndarray, holes: Holes | None = None) -> None:
+    """Fill a table at random; of a sketch, its holes."""
+    state = _seeded(seed, 0x2545F4914F6CDD1D)
+    if holes is None:
+        _fill(state, shape, genes)
+    else:
+        _fill_holes(state, shape, genes, holes)
 
 
 @_compiled
 def _fill(state, shape, genes):
+    for row in range(len(genes)):
+        _fill_row(state, shape, genes, row)
+
+
+@_inlined
+def _fill_row(state, shape, genes, row):
     operations, registers = shape.operations, shape.registers
     count = len(operations)
+    for k in range(count):
+        genes[row, 3 * k] = _any_value(state, shape, k)
+        genes[row, 3 * k + 1] = _any_value(state, shape, k)
+        genes[row, 3 * k + 2] = _below(state, 2) if operations[k, WRITES] == 1 else 1
+    for r in range(registers):
+        genes[row, 3 * count + r] = _any_value(state, shape, count)
+    genes[row, 3 * count + registers] = _below(state, 5) == 0
+    genes[row, 3 * count + registers + 1] = _below(state, shape.states)
+
+
+@_compiled
+def _fill_holes(state, shape, genes, holes):
+    """Fill the holes of a table at random. Row 0 of `old_conditions` has room for a row of genes."""
+    written = holes.old_conditions
     for row in range(len(genes)):
-        for k in range(count):
-            genes[row, 3 * k] = _any_value(state, shape, k)
-            genes[row, 3 * k + 1] = _any_value(state, shape, k)
-            genes[row, 3 * k + 2] = _below(state, 2) if operations[k, WRITES] == 1 else 1
-        for r in range(registers):
-            genes[row, 3 * count + r] = _any_value(state, shape, count)
-        genes[row, 3 * count + registers] = _below(state, 5) == 0
-        genes[row, 3 * count + registers + 1] = _below(state, shape.states)
+        for g in range(genes.shape[1]):
+            written[0, g] = genes[row, g]
+        _fill_row(state, _shape_of_row(shape, holes, row), genes, row)
+        for g in range(genes.shape[1]):
+            if not holes.free[row, g]:
+                genes[row, g] = written[0, g]
+        for k in range(holes.choices.shape[1]):
+            if holes.choices[row, k, 1] > 0:
+                genes[row, 3 * k + 2] = 1 + _below(state, holes.choices[row, k, 1])
+    for place in range(len(holes.wishes)):
+        _change_wish(state, holes, place)
+
+
+@_inlined
+def _shape_of_row(shape, holes, row):
+    """The shape of one row: of a sketch, with its own operations."""
+    if holes is None:
+        return shape
+    return Shape(shape.run_block, holes.operations[row], shape.registers, shape.states)
+
+
+@_inner
+def _change_wish(state, holes, place):
+    """Change one condition that is a hole."""
+    row, register, count = holes.wishes[place, 0], holes.wishes[place, 1], holes.wishes[place, 2]
+    holes.conditions[row, register] = _below(state, count) + 3 - count
+
+
+@_inner
+def _choose_modules(holes, genes, row):
+    """Make the modules of a row's operations those that its genes choose."""
+    for k in range(holes.choices.shape[1]):
+        if holes.choices[row, k, 1] > 0:
+            kind = holes.choices[row, k, 0] + genes[row, 3 * k + 2] - 1
+            for part in range(3):
+                holes.operations[row, k, part] = holes.kinds[kind, part]
+
+
+@_inner
+def _choose_rows(holes):
+    """Find the row for every state and combination of flags: the first whose conditions hold.
+
+    Returns the rows, a bit each, that no longer apply somewhere where they applied before.
+    """
+    flags, registers = holes.targets.shape[1], holes.written.shape[1]
+    lost = np.uint64(0)
+    for at in range(len(holes.row_of)):
+        state, now = at // flags, at % flags
+        found = -1
+        index = 0
+        while found < 0 and index < len(holes.open_row):
+            if holes.state_of[index] == state:
+                holds = True
+                for r in range(registers):
+                    wish = holes.written[index, r]
+                    if holes.open_row[index] >= 0:
+                        wish = holes.conditions[holes.open_row[index], r]
+                    holds = holds and (wish == 0 or (wish == 1) == ((now >> r) & 1 == 1))
+                if holds:
+                    found = holes.targets[index, now]
+            index += 1
+        if found != holes.row_of[at]:
+            if holes.row_of[at] >= 0:
+                lost |= np.uint64(1) << np.uint64(holes.row_of[at])
+            holes.row_of[at] = found
+    return lost
+
+
+@_compiled
+def _settle(holes, genes):
+    """Derive everything that follows from the genes of a table."""
+    for row in range(len(genes)):
+        _choose_modules(holes, genes, row)
+    _choose_rows(holes)
 
 
 @_inner
@@ -336,18 +468,20 @@ def compile_row(shape, table, row):
 
 
 @_compiled
-def _compile_rows(shape, table):
+def _compile_rows(shape, holes, table):
     for row in range(len(table.lengths)):
-        compile_row(shape, table, row)
+        compile_row(_shape_of_row(shape, holes, row), table, row)
 
 
-def new_table(shape: Shape, genes: np.ndarray) -> Table:
+def new_table(shape: Shape, genes: np.ndarray, holes: Holes | None = None) -> Table:
     """Genes with the live code of every row."""
+    if holes is not None:
+        _settle(holes, genes)
     rows, count = len(genes), len(shape.operations)
     table = Table(
         genes, np.zeros((rows, count, 4), np.int16), np.zeros(rows, np.int64), np.zeros((rows, count), np.bool_)
     )
-    _compile_rows(shape, table)
+    _compile_rows(shape, holes, table)
     return table
 
 
@@ -476,7 +610,7 @@ def _toggle_write(state, shape, genes, row, live):
 
 
 @_inlined
-def _mutate(state, shape, genes, row, live):
+def _mutate(state, shape, holes, genes, row, live):
     """Change one row of a table; `live` tells which of its operations are live."""
     halt = 3 * len(shape.operations) + shape.registers
     kind = _below(state, 100)
@@ -484,8 +618,9 @@ def _mutate(state, shape, genes, row, live):
         genes[row, halt] ^= 1
     elif kind < 8:
         other = _below(state, len(genes))
-        for g in range(genes.shape[1]):
-            genes[row, g] = genes[other, g]
+        if _are_alike(holes, row, other):
+            for g in range(genes.shape[1]):
+                genes[row, g] = genes[other, g]
     elif kind < 12 and shape.states > 1:
         genes[row, halt + 1] = _below(state, shape.states)
     elif kind < 18:
@@ -500,13 +635,101 @@ def _mutate(state, shape, genes, row, live):
 @_compiled
 def mutate(state, shape, genes, row, live):
     """The same, for Python to call. The search does not need it, so it does not compile it."""
-    _mutate(state, shape, genes, row, live)
+    _mutate(state, shape, None, genes, row, live)
+
+
+@_inlined
+def _are_alike(holes, row, other):
+    """Whether a row's genes mean the same in another row."""
+    if holes is None:
+        return True
+    return holes.alike[row] >= 0 and holes.alike[row] == holes.alike[other]
+
+
+@_inner
+def _set_anew(state, shape, holes, genes, row):
+    """Give one gene that may change any of its values."""
+    first, registers = holes.first_place[row], shape.registers
+    gene = holes.places[first + _below(state, holes.first_place[row + 1] - first)]
+    count = len(shape.operations)
+    k = min(gene // 3, count)
+    if gene == 3 * count + registers:
+        genes[row, gene] ^= 1
+    elif gene == 3 * count + registers + 1:
+        genes[row, gene] = _below(state, shape.states)
+    elif k < count and gene % 3 == 2:
+        if holes.choices[row, k, 1] > 0:
+            genes[row, gene] = 1 + _below(state, holes.choices[row, k, 1])
+        elif shape.operations[k, WRITES] == 1:
+            genes[row, gene] ^= 1
+    else:
+        genes[row, gene] = _any_value(state, shape, k)
+
+
+@_inlined
+def _change_row(state, shape, holes, table, row, old, live):
+    """Change one row of a table, and compile it."""
+    if holes is None:
+        _mutate(state, shape, holes, table.genes, row, live)
+        compile_row(shape, table, row)
+    else:
+        row_shape = _shape_of_row(shape, holes, row)
+        if holes.alike[row] < 0 and _below(state, 2) == 0:
+            _set_anew(state, row_shape, holes, table.genes, row)
+        else:
+            _mutate(state, row_shape, holes, table.genes, row, live)
+            for g in range(table.genes.shape[1]):
+                if not holes.free[row, g]:
+                    table.genes[row, g] = old.genes[0, g]
+        _choose_modules(holes, table.genes, row)
+        compile_row(row_shape, table, row)
+
+
+@_inlined
+def _change(state, shape, holes, table, visited, old, live):
+    """Change a table: a row, or of a sketch a condition.
+
+    Returns the row, or -1, and the rows, a bit each, that do something else than before or apply elsewhere.
+    """
+    row, changed = np.int64(-1), np.uint64(0)
+    if not _is_for_conditions(state, holes):
+        row = _choose_row(state, holes, len(table.genes), visited)
+        _copy_row(table, row, old, 0)
+        _change_row(state, shape, holes, table, row, old, live)
+        if not _does_the_same(shape.registers, table, row, old):
+            changed = np.uint64(1) << np.uint64(row)
+    elif holes is not None:
+        _copy_genes(holes.conditions, holes.old_conditions)
+        _change_wish(state, holes, _below(state, len(holes.wishes)))
+        changed = _choose_rows(holes)
+    return row, changed
+
+
+@_inlined
+def _is_for_conditions(state, holes):
+    """Whether the next change is one of conditions."""
+    if holes is None:
+        return False
+    return len(holes.wishes) > 0 and (holes.may_change[0] == 0 or _below(state, 8) == 0)
+
+
+@_inlined
+def _undo(holes, table, row, old):
+    """Undo a change."""
+    if holes is None:
+        _copy_row(old, 0, table, row)
+    elif row >= 0:
+        _copy_row(old, 0, table, row)
+        _choose_modules(holes, table.genes, row)
+    else:
+        _copy_genes(holes.old_conditions, holes.conditions)
+        _choose_rows(holes)
 
 
 # ---- runs
 
 
-def _new_runs(shape: Shape, table: Table, blocks: Blocks) -> Runs:
+def _new_runs(shape: Shape, table: Table, blocks: Blocks, holes: Holes | None = None) -> Runs:
     """Frames for all blocks, with room for the runs and their results."""
     count, lanes = len(blocks.starts), len(blocks.starts) * LANES
     values = blocks.starts.shape[1]
@@ -534,6 +757,8 @@ def _new_runs(shape: Shape, table: Table, blocks: Blocks) -> Runs:
     frames[:, AT.memory], frames[:, AT.values] = room.ctypes.data, room[values:].ctypes.data
     frames[:, AT.new_values] = room[new_values:].ctypes.data
     frames[:, AT.wrong], frames[:, AT.visited] = _addresses(runs.wrong, count), _addresses(runs.new_visited, count)
+    if holes is not None:
+        frames[:, AT.row_of] = holes.row_of.ctypes.data
     frames[:, AT.operations], frames[:, AT.width] = len(shape.operations), table.genes.shape[1]
     frames[:, AT.registers] = shape.registers
     _measure_blocks(frames, blocks)
@@ -573,10 +798,10 @@ def _cost(runs, i, halted):
     return cost if (halted >> (i % LANES)) & 1 else cost + NOT_HALTING
 
 
-def costs_of(shape: Shape, genes: np.ndarray, blocks: Blocks, costs: np.ndarray) -> None:
+def costs_of(shape: Shape, genes: np.ndarray, blocks: Blocks, costs: np.ndarray, holes: Holes | None = None) -> None:
     """Write the cost of a table on every instance to `costs`."""
-    table = new_table(shape, genes)
-    _write_costs(_new_runs(shape, table, blocks), costs)
+    table = new_table(shape, genes, holes)
+    _write_costs(_new_runs(shape, table, blocks, holes), costs)
     del table  # not before: frames hold its plain addresses
 
 
@@ -618,11 +843,18 @@ def _first_evaluation(runs, table, active):
 
 
 @_inner
-def _choose_row(state, rows, visited):
+def _choose_row(state, holes, rows, visited):
     """A row to change: most often one that is visited, since a change of another has no effect yet."""
     row = _below(state, rows)
-    if _below(state, 16) > 0:
-        while (visited >> np.uint64(row)) & np.uint64(1) == 0:
+    if holes is None:
+        if _below(state, 16) > 0:
+            while (visited >> np.uint64(row)) & np.uint64(1) == 0:
+                row = _below(state, rows)
+    else:
+        wanted = holes.may_change[0]
+        if _below(state, 16) > 0 and visited & wanted != 0:
+            wanted &= visited
+        while (wanted >> np.uint64(row)) & np.uint64(1) == 0:
             row = _below(state, rows)
     return row
 
@@ -635,7 +867,7 @@ def _acceptable(state, settings, temperature, table, now, row):
     """
     energy = now.cost + settings.length_cost * now.length - temperature * math.log(_uniform(state))
     bound = energy
-    if (now.visited >> np.uint64(row)) & np.uint64(1) == 1:  # this row, at least, will be visited again
+    if row >= 0 and (now.visited >> np.uint64(row)) & np.uint64(1) == 1:  # it, at least, will be visited again
         bound -= settings.length_cost * table.lengths[row]
     if settings.must_fit:
         bound = min(bound, ZERO_COST)
@@ -643,15 +875,14 @@ def _acceptable(state, settings, temperature, table, now, row):
 
 
 @_inner
-def _lanes_to_run(runs, active, row):
-    """Put the lanes that visited the changed row into the frames. Returns cost and visited rows of all others."""
-    bit = np.uint64(1) << np.uint64(row)
+def _lanes_to_run(runs, active, changed):
+    """Put the lanes that visited a changed row into the frames. Returns cost and visited rows of all others."""
     cost = 0.0
     visited = np.uint64(0)
     for block in range((active + LANES - 1) // LANES):
         lanes = 0
         for i in range(block * LANES, min(active, (block + 1) * LANES)):
-            if runs.visited[i] & bit == 0:
+            if runs.visited[i] & changed == 0:
                 cost += runs.cost[i]
                 visited |= runs.visited[i]
             else:
@@ -752,21 +983,33 @@ def _copy_genes(source, target):
 
 
 def run_chain(
-    shape: Shape, genes: np.ndarray, blocks: Blocks, instances: int, settings: Annealing, monitor: np.ndarray
+    shape: Shape,
+    genes: np.ndarray,
+    blocks: Blocks,
+    instances: int,
+    settings: Annealing,
+    monitor: np.ndarray,
+    holes: Holes | None = None,
 ) -> ChainEnd:
     """Anneal `genes` in place.
 
     `blocks` hold this many `instances`; the chain exchanges them between lanes, so that those in play come first. The
     monitor is shared with the thread that waits: it sets STOP to end the chain, and reads CANDIDATES, COST and IN_PLAY.
     """
-    table = new_table(shape, genes)
-    old = new_table(shape, genes[:1].copy())
+    table = new_table(shape, genes, holes)
+    old = _room_for_row(table)
     work = Work(_seeded(settings.seed, 0x632BE59BD9B4E019), old, old.live[0], genes.copy())
-    return _anneal(shape, table, _new_runs(shape, table, blocks), work, blocks, instances, settings, monitor)
+    runs = _new_runs(shape, table, blocks, holes)
+    return _anneal(shape, holes, table, runs, work, blocks, instances, settings, monitor)
+
+
+def _room_for_row(table: Table) -> Table:
+    """A table of one row."""
+    return Table(*(np.zeros_like(array[:1]) for array in table))
 
 
 @_compiled
-def _anneal(shape, table, runs, work, blocks, instances, settings, monitor):
+def _anneal(shape, holes, table, runs, work, blocks, instances, settings, monitor):
     state, genes, old = work.state, table.genes, work.old
     active = instances if settings.must_fit else min(settings.at_first, instances)
     now = _first_evaluation(runs, table, active)
@@ -782,20 +1025,17 @@ def _anneal(shape, table, runs, work, blocks, instances, settings, monitor):
             monitor[CANDIDATES], monitor[COST], monitor[IN_PLAY] = candidate, now.cost, active
             if monitor[STOP] != 0:
                 return ChainEnd(False, candidate, ran, best, active)
-        row = _choose_row(state, len(genes), now.visited)
-        _copy_row(table, row, old, 0)
-        _mutate(state, shape, genes, row, work.old_live)
-        compile_row(shape, table, row)
-        if _does_the_same(shape.registers, table, row, old):
+        row, changed = _change(state, shape, holes, table, now.visited, old, work.old_live)
+        if changed == 0:
             continue
         energy, bound = _acceptable(state, settings, temperature, table, now, row)
-        cost, visited = _lanes_to_run(runs, active, row)
+        cost, visited = _lanes_to_run(runs, active, changed)
         cost, visited, more, more_steps = _run_until_refused(runs, active, cost, visited, bound)
         ran += more
         steps += more_steps
         length = _length(table, visited) if cost <= bound else 0
         if cost > bound or cost + settings.length_cost * length > energy:
-            _copy_row(old, 0, table, row)
+            _undo(holes, table, row, old)
             continue
         now = Evaluation(cost, length, visited)
         _keep(runs, active)
@@ -806,6 +1046,8 @@ def _anneal(shape, table, runs, work, blocks, instances, settings, monitor):
             if now.length < shortest:
                 shortest = now.length
                 _copy_genes(genes, work.best)
+                if holes is not None:
+                    _copy_genes(holes.conditions, holes.best_conditions)
             continue
         joining, more, now = _join(runs, table, blocks, active, instances, now)
         ran += more
@@ -815,5 +1057,7 @@ def _anneal(shape, table, runs, work, blocks, instances, settings, monitor):
         best = now.cost
     if settings.must_fit:
         _copy_genes(work.best, genes)
+        if holes is not None:
+            _copy_genes(holes.best_conditions, holes.conditions)
         best = 0.0
     return ChainEnd(settings.must_fit, settings.budget, ran, best, active)

@@ -53,6 +53,10 @@ class Lanes(Instructions):
     def read(self, pointer: Any) -> Any:
         return self._gather(self._cells(pointer))
 
+    def gathered(self, index: Any) -> Any:
+        """The numbers at these places of an array that all lanes share."""
+        return self._gather(_vector_of_addresses(self.at, self.memory, index))
+
     def _gather(self, addresses: Any) -> Any:
         gather = _intrinsic(self.at, "llvm.masked.gather.v16i32.v16p0", NUMBERS, (POINTERS, I32, BITS, NUMBERS))
         return self.at.call(gather, [addresses, ir.Constant(I32, 4), self.at_work, _splat(NUMBERS, 0)])
@@ -68,9 +72,12 @@ class Lanes(Instructions):
 
 
 @lru_cache(maxsize=8)
-def run_block_address(modules: tuple[Module, ...]) -> int:
-    """The address of `run_block`, compiled for operations numbered by their place among these modules."""
-    engine = optimised_engine(build_run_block(modules))
+def run_block_address(modules: tuple[Module, ...], sketch: bool = False) -> int:
+    """The address of `run_block`, compiled for operations numbered by their place among these modules.
+
+    In the tables of a sketch the rows are not those of the flags: the frame's `row_of` has their numbers.
+    """
+    engine = optimised_engine(build_run_block(modules, sketch))
     _engines.append(engine)
     return engine.get_function_address("run_block")
 
@@ -78,7 +85,7 @@ def run_block_address(modules: tuple[Module, ...]) -> int:
 _engines: list[Any] = []  # code lives as long as its engine
 
 
-def build_run_block(modules: tuple[Module, ...]) -> ir.Module:
+def build_run_block(modules: tuple[Module, ...], sketch: bool = False) -> ir.Module:
     unit = ir.Module("lanes")
     function = ir.Function(unit, ir.FunctionType(I64, [POINTER]), "run_block")
     at = ir.IRBuilder(function.append_basic_block("entry"))
@@ -90,15 +97,16 @@ def build_run_block(modules: tuple[Module, ...]) -> ir.Module:
         )
         for name, index in AT._asdict().items()
     }
-    _Block(at, frame, modules).emit()
+    _Block(at, frame, modules, sketch).emit()
     return unit
 
 
 class _Block:
     """The body of `run_block`."""
 
-    def __init__(self, at: ir.IRBuilder, frame: dict[str, Any], modules: tuple[Module, ...]):
+    def __init__(self, at: ir.IRBuilder, frame: dict[str, Any], modules: tuple[Module, ...], sketch: bool):
         self.at = at
+        self.sketch = sketch
         self.modules = modules
         self.frame = frame
         self.lanes = at.trunc(frame["lanes"], I16)
@@ -118,7 +126,7 @@ class _Block:
             self._put(frame["values"], at.add(register, ir.Constant(I64, CONSTANTS)), _splat(NUMBERS, 0))
         registers = at.trunc(frame["registers"], I32)
         every_flag = at.sub(at.shl(ir.Constant(I32, 1), registers), ir.Constant(I32, 1))
-        at.store(self._spread(every_flag, NUMBERS), self.rows)
+        at.store(self._rows_of(self._spread(every_flag, NUMBERS)), self.rows)
         at.store(_splat(WORDS, 0), self.visited)
         at.store(self.lanes, self.alive)
         at.store(ir.Constant(I16, 0), self.halted)
@@ -203,7 +211,14 @@ class _Block:
             zero = at.icmp_unsigned("==", new, _splat(NUMBERS, 0))
             flags = at.or_(at.load(self.following, typ=NUMBERS), at.select(zero, flag, _splat(NUMBERS, 0)))
             at.store(flags, self.following)
-        at.store(at.select(at_work, at.load(self.following, typ=NUMBERS), rows), self.rows)
+        at.store(at.select(at_work, self._rows_of(at.load(self.following, typ=NUMBERS)), rows), self.rows)
+
+    def _rows_of(self, situations: Any) -> Any:
+        """The rows for states and flags, which are the same numbers unless there is a sketch."""
+        if not self.sketch:
+            return situations
+        every = ir.Constant(BITS, [ir.Constant(I1, 1)] * LANES)
+        return Lanes(self.at, self.frame["row_of"], self.size, every).gathered(situations)
 
     def _compare(self) -> None:
         """Count the output cells that are not as wanted."""

@@ -96,7 +96,7 @@ def round_of_chains(
     for index, structure in enumerate(structures[: FIRST_STRUCTURES + round_index]):
         if index >= EVERY_ROUND and round_index % 9 >= 3:
             continue
-        budget = min(FIRST_BUDGET << min(round_index, 40), BUDGET_PER_GENE * structure.rows * structure.width)
+        budget = min(FIRST_BUDGET << min(round_index, 40), BUDGET_PER_GENE * structure.free_genes)
         for strategy in strategies or strategies_of(round_index):
             chain_seed = ((seed * 1_000_003 + round_index) * 1009 + len(chains)) % 2**62
             chains.append(Chain(structure, strategy, budget, chain_seed))

@@ -12,6 +12,7 @@ from nram.programs.ir import Program
 from nram.programs.simplify import simplify
 from nram.programs.simplify.specialise import visited_situations
 from nram.search.chains import anneal, blocks_of
+from nram.search.filling import filled
 from nram.search.instances import Pool, exact
 from nram.search.kernel import STOP, Annealing
 from nram.search.structure import Structure
@@ -48,7 +49,13 @@ def shortened(
 
 
 def simplified(structure: Structure, genes: np.ndarray, pool: Pool) -> Program:
-    """A table's program for the inputs of the pool: rows that none of them leads to are left out."""
+    """A table's program for the inputs of the pool: rows that none of them leads to are left out.
+
+    What is written in a sketch stays as it is. A sketch in which nothing is written is searched like any structure.
+    """
+    template = structure.template
+    if template is not None and not template.sketch.is_open:
+        return filled(template, genes, pool)
     program = structure.program(genes, origin="searched")
     visited = set().union(*(visited_situations(program, instance, instance.steps) for instance in pool.instances))
     return simplify(program, visited=visited)

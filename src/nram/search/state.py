@@ -109,6 +109,8 @@ class Question:
     """The fingerprint of the program to be repaired."""
     digest: str | None = None
     """Of the file with examples or with the task, if it is one."""
+    sketch: str | None = None
+    """The digest of the sketch, if there is one."""
 
 
 @dataclass(frozen=True)

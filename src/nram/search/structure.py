@@ -11,11 +11,13 @@ from nram.errors import UsageError
 from nram.modules import MODULE_NAMES, Module
 from nram.programs.ir import CONSTANTS as CONSTANT_MODULES
 from nram.programs.ir import MODULES, Constant, Operation, Output, Program, Register, Row, Value
+from nram.programs.sketch import Sketch
+from nram.programs.sketch_text import sketch_from_text
+from nram.search.template import MOST_ROWS, Template
 
 CONSTANTS = len(CONSTANT_MODULES)  # the first values; then come the registers, then the operations' outputs
 GENES_PER_OPERATION = 3
 MOST_REPEATS = 8
-MOST_ROWS = 64  # the kernel keeps the rows that a run visited as bits of one word
 
 
 @dataclass(frozen=True)
@@ -26,12 +28,16 @@ class Structure:
     repeats: int = 1
     states: int = 1
     modules: tuple[str, ...] = MODULE_NAMES
+    sketch: str | None = None
+    """The text of a sketch: the programs that fill its holes. Then its rows are not those of the flags."""
 
     def __post_init__(self) -> None:
         if self.registers < 1 or self.states < 1 or not 1 <= self.repeats <= MOST_REPEATS:
             raise UsageError(
                 f"{self} cannot be searched: at least one register and state, and modules 1 to {MOST_REPEATS} times"
             )
+        if self.template is not None:  # it has refused what cannot be searched
+            return
         rows = self.rows if self.registers < 64 else "too many"  # rows are a power of 2 to that
         if isinstance(rows, str) or rows > MOST_ROWS:
             raise UsageError(
@@ -43,17 +49,31 @@ class Structure:
         """The module names of a row's operations, in their order."""
         return tuple(name for name in self.modules if name not in CONSTANT_MODULES) * self.repeats
 
+    @cached_property
+    def template(self) -> Template | None:
+        """What is written in the tables of the sketch, and what is free."""
+        return None if self.sketch is None else Template(sketch_from_text(self.sketch), self.sequence)
+
     @property
     def rows(self) -> int:
-        return self.states << self.registers
+        return self.states << self.registers if self.template is None else self.template.shape[0]
 
     @property
     def width(self) -> int:
+        if self.template is not None:
+            return self.template.width
         return GENES_PER_OPERATION * len(self.sequence) + self.registers + 2
+
+    @property
+    def free_genes(self) -> int:
+        """How many genes the search may change."""
+        return self.rows * self.width if self.template is None else int(self.template.free.sum())
 
     @cached_property
     def kinds(self) -> tuple[Module, ...]:
-        """The modules of the sequence, each once."""
+        """The modules that a row may use, each once."""
+        if self.template is not None:
+            return self.template.kinds
         return tuple(MODULES[name] for name in dict.fromkeys(self.sequence))
 
     @property
@@ -63,10 +83,12 @@ class Structure:
 
     def __str__(self) -> str:
         states = f", {self.states} states" if self.states > 1 else ""
-        return f"R{self.registers} x{self.repeats}{states}"
+        return f"R{self.registers} x{self.repeats}{states}{'' if self.sketch is None else ', a sketch'}"
 
     def holds(self, genes: np.ndarray) -> bool:
         """Whether these numbers are a table of this structure. The kernel relies on it, and checks nothing."""
+        if self.template is not None:
+            return self.template.holds(genes)
         if genes.shape != (self.rows, self.width):
             return False
         first_output = CONSTANTS + self.registers
@@ -78,6 +100,8 @@ class Structure:
 
     def program(self, genes: np.ndarray, **known) -> Program:
         """The program that a table represents, not simplified: with dead operations, and a row for all flags."""
+        if self.template is not None:
+            return self.template.program(genes, **known)
         names = tuple(f"r{i + 1}" for i in range(self.registers))
         rows = [self._row(genes[index], index) for index in range(self.rows)]
         size = 1 << self.registers
@@ -107,6 +131,11 @@ class Structure:
         new = tuple(value(gene) for gene in genes[updates : updates + self.registers])
         when = tuple(bool(index >> r & 1) for r in range(self.registers))
         return Row(when, tuple(operations), new, bool(genes[-2]), int(genes[-1]))
+
+
+def sketched(sketch: Sketch, repeats: int = 1, modules: tuple[str, ...] = MODULE_NAMES) -> Structure:
+    """The programs that fill a sketch. The holes for modules and operations are filled with these modules."""
+    return Structure(len(sketch.registers), repeats, len(sketch.states), modules, str(sketch))
 
 
 def embed(program: Program) -> tuple[Structure, np.ndarray]:
