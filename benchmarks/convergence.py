@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import subprocess
 import sys
@@ -27,21 +26,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nram.cluster.table import share
+
 if TYPE_CHECKING:
     from nram.training.config import TrainConfig
 
 FITS = 4
-
-
-def share(successes: int, tries: int) -> dict[str, Any]:
-    """The share of successes, with Wilson's 95% interval."""
-    if tries == 0:
-        return {"of": 0}
-    z, p = 1.959964, successes / tries
-    middle = (p + z * z / (2 * tries)) / (1 + z * z / tries)
-    half = z * math.sqrt(p * (1 - p) / tries + z * z / (4 * tries * tries)) / (1 + z * z / tries)
-    low, high = max(0.0, middle - half), min(1.0, middle + half)
-    return {"of": tries, "are": successes, "share": round(p, 4), "from": round(low, 4), "to": round(high, 4)}
 
 
 def whole_runs(folders: list[str]) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from convergence import share
+from nram.cluster.table import share
 
 ROOT = Path(__file__).parent.parent
 Curves = dict[str, list[tuple[int, dict[str, Any]]]]  # by name: (updates, share of the members)

@@ -25,7 +25,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from convergence import share
+from nram.cluster.table import share
 
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"(<!-- table: (?P<kind>\S+)(?P<files>[^>]*?) -->\n).*?(<!-- end of table -->)", re.DOTALL)

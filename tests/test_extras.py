@@ -18,8 +18,9 @@ ROOT = Path(__file__).parents[1]
 RUN = ROOT / "tests/compatibility/0.1/finished"
 OWN = ROOT / "src/nram/examples"
 EXAMPLES = ROOT / "src/nram/examples/files/double.jsonl"
+STUDIES = ROOT / "tests/cluster/studies"
 OPTIONAL = [module for modules in LIBRARIES.values() for module in modules]
-TRAIN, VERIFY, _, PLOTS, EXPLORER = (f"pip install 'nram[{extra}]'" for extra in LIBRARIES)
+TRAIN, VERIFY, _, PLOTS, EXPLORER, CLUSTER = (f"pip install 'nram[{extra}]'" for extra in LIBRARIES)
 
 # Python refuses to import a module whose entry is None.
 WITHOUT = f"import sys; sys.modules.update(dict.fromkeys({[*OPTIONAL, 'jaxlib', 'scipy', 'PIL']}))\n"
@@ -48,6 +49,10 @@ CASES = {
     ),
     f"learn {EXAMPLES} --budget 60": (0, f"search only: training needs JAX, which is not installed: {TRAIN}"),
     f"learn {EXAMPLES} --method train --out new": (1, TRAIN),
+    f"sweep {STUDIES}/train.toml": (1, TRAIN),
+    f"sweep {STUDIES}/search.toml --address local": (1, f"--address needs Ray, which is not installed: {CLUSTER}"),
+    f"sweep {STUDIES}/search.toml --plot shares.png": (1, PLOTS),
+    f"runs {RUN}": (0, "LEARNED"),
     f"eval {RUN}": (1, TRAIN),
     f"doctor {RUN}": (0, "finished"),
     f"extract {RUN} --out here.nram": (1, TRAIN),
@@ -177,5 +182,6 @@ def test_windows_is_refused_in_one_sentence():
 def test_the_extras_install_what_the_code_asks_for():
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     for extra, modules in LIBRARIES.items():
-        assert {requirement.partition(">")[0].removesuffix("-solver") for requirement in extras[extra]} == set(modules)
-    assert extras["all"] == [f"nram[{','.join(LIBRARIES)}]"]
+        names = {requirement.partition(">")[0].partition("[")[0] for requirement in extras[extra]}
+        assert {name.removesuffix("-solver") for name in names} == set(modules)
+    assert extras["all"] == [f"nram[{','.join(extra for extra in LIBRARIES if extra != 'cluster')}]"]

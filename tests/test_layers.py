@@ -60,6 +60,11 @@ LAYERS = {
     "learning": "display errors extras deprecated limits messages files records runtime tasks extensions training "
     "training.display "
     "programs programs.simplify pictures search programs.extract",
+    "cluster": "display errors extras limits messages process files records cache runtime tasks extensions training "
+    "programs search learning",
+    "cluster.display": "display messages training cluster",
+    "cluster.storage": "errors files cluster",
+    "cluster.on_ray": "errors files runtime cluster cluster.storage",
     "reproduction": "errors extras limits files runtime tasks extensions machine training programs pictures "
     "programs.extract",
     "bench": "errors limits kinds files runtime tasks extensions machine.kernels training programs programs.native "
@@ -74,7 +79,8 @@ LAYERS = {
     "own_modules": "deprecated",
     "cli": "display errors extras limits kinds messages process progress files runtime module_tables modules tasks "
     "extensions machine training training.display programs programs.native programs.simplify pictures programs.verify "
-    "programs.prove search programs.extract pictures.soft_traces learning reproduction bench explorer __init__",
+    "programs.prove search programs.extract pictures.soft_traces learning cluster cluster.display reproduction bench "
+    "explorer __init__",
     "__main__": "process cli",
 }
 
@@ -99,9 +105,13 @@ LATE = {
         training.job -> training.trainer
         training.run_folder -> training.member
     """,
+    "Ray: a study on this machine does not need it": """
+        cluster.job -> cluster.on_ray
+    """,
     "matplotlib": """
         training.evaluated -> pictures.curves
         cli.eval -> pictures.curves
+        cli.sweep -> pictures.shares
         cli.trace -> pictures.heatmaps
         cli.trace -> pictures.soft_pictures
         pictures.circuits -> pictures.figures
@@ -146,7 +156,7 @@ LATE = {
         programs.ir -> programs.text
     """,
 }
-MOST_LATE = 47
+MOST_LATE = 49
 
 # Libraries that take long to import, and the layers that may import them. `nram.lazy` imports them on first use.
 HEAVY = {
@@ -157,7 +167,9 @@ HEAVY = {
     "numba": "numba_cache search training",
     "z3": "examples programs.verify",
     "matplotlib": "pictures pictures.soft_pictures reproduction bench",
-    "rich": "cli training.display",
+    "rich": "cli cluster.display training.display",
+    "ray": "cluster.on_ray",
+    "pyarrow": "cluster.storage",
 }
 
 # Modules that must be quick to import, and the libraries that they leave alone.

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 from nram.errors import NramError
 
-Extra: TypeAlias = Literal["train", "verify", "proof", "plots", "explorer"]
+Extra: TypeAlias = Literal["train", "verify", "proof", "plots", "explorer", "cluster"]
 
 LIBRARIES: dict[Extra, dict[str, str]] = {
     "train": {"jax": "JAX", "equinox": "Equinox", "optax": "Optax", "safetensors": "safetensors"},
@@ -18,6 +18,7 @@ LIBRARIES: dict[Extra, dict[str, str]] = {
     "proof": {"z3": "Z3", "cvc5": "cvc5"},
     "plots": {"matplotlib": "Matplotlib"},
     "explorer": {"starlette": "Starlette", "uvicorn": "uvicorn"},
+    "cluster": {"ray": "Ray", "pyarrow": "PyArrow", "fsspec": "fsspec"},
 }
 """The modules that each extra installs, and the names that people know them by. pyproject.toml has the same table."""
 

@@ -26,6 +26,8 @@ VERBS = {
     "train": "train a population of machines on a task",
     "search": "find a program by search, without a network",
     "learn": "learn a program from a file of examples",
+    "sweep": "run a study of many runs, on this machine or on a cluster",
+    "runs": "list runs and studies, and free space",
     "eval": "measure how well a trained member of a run does",
     "doctor": "explain a training run, and what to try next",
     "extract": "turn a trained member of a run into a program",

@@ -1,0 +1,10 @@
+"""Studies: many trials of `nram train`, `nram search` or `nram learn`, on this machine or on a Ray cluster.
+
+spec.py      the short TOML file that describes a study, and its trials
+study.py     the folder of a study: what it is, what each trial came to, and results.jsonl
+trial.py     the trial function: it calls the same jobs as the verbs
+process.py   a trial in a process of its own, which ends with the process that started it
+pool.py      trials side by side on this machine
+on_ray.py    the same trials on a Ray cluster, by Ray Tune
+job.py       a study as a job: opened, checked, resumed and run
+"""

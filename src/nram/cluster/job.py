@@ -1,0 +1,225 @@
+"""A study as a job: opened, checked, started or continued, and run to its table.
+
+The driver is the process of the command. It starts trials, and writes results.jsonl from what they came to. Everything
+that matters is in the files of the trials, each written once and atomically, so a study goes on after anything.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nram.cluster.callbacks import StudyCallbacks
+from nram.cluster.pool import Event, run_pool, slots_of
+from nram.cluster.spec import Spec, Trial, check_trials, read_spec, trials_of
+from nram.cluster.study import Study
+from nram.cluster.table import table_rows
+from nram.cluster.trial import Outcome
+from nram.errors import NramError, UsageError
+from nram.extras import require
+from nram.files import check_destination, make_folder
+from nram.messages import pasted, shell_command
+
+
+@dataclass(frozen=True)
+class Studied:
+    """How far a study is when the command ends."""
+
+    study: Study
+    trials: list[Trial]
+    outcomes: dict[str, Outcome]
+    failed: dict[str, str]
+    """Trials that could not be run to their end, and why."""
+    trouble: str | None
+    """Why the command ended before all trials had their turn; None if they had."""
+    seconds: float
+
+    @property
+    def finished(self) -> bool:
+        return len(self.outcomes) == len(self.trials)
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        return table_rows(self.trials, self.outcomes)
+
+    @property
+    def onwards(self) -> str:
+        return shell_command("sweep", pasted(self.study.path), resume=True)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "study": str(self.study.path),
+            "finished": self.finished,
+            "trials": len(self.trials),
+            "ended": len(self.outcomes),
+            "learned": sum(one.learned for one in self.outcomes.values()),
+            "failed": self.failed,
+            "trouble": self.trouble,
+            "seconds": round(self.seconds, 1),
+            "rows": self.rows,
+            "results": str(self.study.results),
+        }
+
+
+@dataclass(frozen=True)
+class StudyJob:
+    """A study that can be started or continued, or that is finished."""
+
+    study: Study
+    spec: Spec
+    trials: list[Trial]
+    words: list[str]
+    new: bool = True
+    """There was no study in the folder when the job was opened."""
+
+    @classmethod
+    def open(
+        cls, source: Path, out: Path | None, words: list[str], *, resume: bool = False, trust: bool = False
+    ) -> StudyJob:
+        """The study of a specification, or the one in a folder. Everything is checked; nothing is written.
+
+        Python files that only the specification names are executed with `trust` alone.
+        """
+        if Study(source).exists:
+            if out is not None and out.resolve() != source.resolve():
+                raise UsageError(f"{source} is a study: leave out --out, or name its specification")
+            if not resume:
+                raise UsageError(f"{source} is a study: go on with it by --resume")
+            study = Study(source)
+            spec, trials = study.spec, study.trials
+            study.require_same(spec)
+        else:
+            if source.is_dir():
+                raise UsageError(f"{source} is a folder without study.json: name a file with a specification")
+            spec = read_spec(source)
+            study = Study(out or Path("studies", source.stem))
+            if resume and study.exists:
+                study.require_same(spec)
+                trials = study.trials
+            else:
+                study.require_new()
+                trials = trials_of(spec)
+        check_trials(spec, trials, trust)
+        return cls(study, spec, trials, words, not study.exists)
+
+    def run(
+        self,
+        callbacks: StudyCallbacks | None = None,
+        stopping: Callable[[], bool] = lambda: False,
+        *,
+        workers: int | None = None,
+        address: str | None = None,
+    ) -> Studied:
+        """Run every trial that has not ended. Without an address on this machine, otherwise on a Ray cluster."""
+        callbacks = callbacks or StudyCallbacks()
+        if self.spec.verb == "train":
+            require("train", "training")
+        if address is None:
+            for name, value in (("early_stopping", self.spec.early_stopping), ("storage", self.spec.storage)):
+                if value is not None:
+                    raise UsageError(f"{name} needs Ray: give --address (--address local starts Ray on this machine)")
+            slots = slots_of(self.spec.resources, workers)
+        else:
+            if workers is not None:
+                raise UsageError("--workers is for this machine: with --address, resources say how many run at once")
+            require("cluster", "--address")
+            slots = []
+        with self.study.held():
+            if self.new:  # still: another process may have been faster
+                self.study.create(self.spec, self.trials, self.words)
+            for folder in ("runs", "trials"):
+                make_folder(self.study.path / folder)
+            return _Driver(self, callbacks, stopping).run(slots, address)
+
+
+class _Driver:
+    def __init__(self, job: StudyJob, callbacks: StudyCallbacks, stopping: Callable[[], bool]):
+        self.job, self.study, self.callbacks, self.stopping = job, job.study, callbacks, stopping
+        self.began = time.monotonic()
+        self.failed: dict[str, str] = {}
+        self.trouble: str | None = None
+
+    def run(self, slots: list[dict[str, str]], address: str | None) -> Studied:
+        for difference in self.study.differences():
+            self.callbacks.note(f"{self.study.path}: {difference}: trials may differ from those before")
+        noted: list[str] = []
+        self.outcomes = self.study.outcomes(self.job.trials, noted)
+        for text in noted:
+            self.callbacks.note(text)
+        self.study.write_results(self.outcomes)
+        left = [trial for trial in self.job.trials if trial.name not in self.outcomes]
+        learned = sum(one.learned for one in self.outcomes.values())
+        side_by_side = None if address else min(len(slots), len(left))
+        self.callbacks.started(self.study.path.name, len(self.job.trials), len(self.outcomes), learned, side_by_side)
+        try:
+            with contextlib.closing(self._events(left, slots, address)) as events:
+                for event in events:
+                    self._on(event)
+        finally:
+            self.callbacks.closed()
+        if self.trouble is None and len(self.outcomes) + len(self.failed) < len(self.job.trials):
+            self.trouble = "it was stopped" if self.stopping() else "its seconds are over"
+        studied = Studied(
+            self.study, self.job.trials, self.outcomes, self.failed, self.trouble, time.monotonic() - self.began
+        )
+        try:
+            self.study.write_summary(studied.to_json())
+        except NramError:
+            if self.trouble is None:  # otherwise it is known why, and the rest is still shown
+                raise
+        return studied
+
+    def _events(
+        self, left: list[Trial], slots: list[dict[str, str]], address: str | None
+    ) -> Generator[Event, None, None]:
+        if address is None or not left:
+            return run_pool(left, self.study.place, slots, self._stopping)
+        from nram.cluster.on_ray import run_on_ray  # Ray: a study on this machine does not need it
+
+        return run_on_ray(left, self.job.spec, self.study, address, self._stopping, self.callbacks.note)
+
+    def _stopping(self) -> bool:
+        seconds = self.job.spec.seconds
+        over = seconds is not None and time.monotonic() - self.began > seconds
+        return over or self.trouble is not None or self.stopping()
+
+    def _on(self, event: Event) -> None:
+        trial = event.trial
+        if trial is None:
+            self.callbacks.tick()
+        elif event.ended is None:
+            assert event.progress is not None
+            self.callbacks.progress(trial, event.progress)
+        elif event.ended.kind == "ended":
+            self._take(trial)
+        elif event.ended.kind == "failed":
+            self._fail(trial, event.ended.message)
+        else:
+            self.callbacks.paused(trial)
+
+    def _take(self, trial: Trial) -> None:
+        """Count a trial that has ended, once."""
+        if trial.name in self.outcomes:
+            return
+        try:
+            outcome = self.study.place.read_outcome(trial.name)
+        except NramError as error:
+            return self._fail(trial, str(error))
+        if outcome is None:
+            return self._fail(trial, f"its process ended, and {self.study.place.outcome(trial.name)} is missing")
+        self.outcomes[trial.name] = outcome
+        self.study.append_result(outcome)
+        self.failed.pop(trial.name, None)
+        self.callbacks.ended(trial, outcome)
+
+    def _fail(self, trial: Trial, message: str) -> None:
+        self.failed[trial.name] = message
+        self.callbacks.failed(trial, message)
+        try:  # where nothing can be written, no other trial needs to begin
+            check_destination(self.study.path / "results.jsonl")
+        except UsageError as error:
+            self.trouble = str(error).removesuffix("; choose another --out")

@@ -1,0 +1,392 @@
+"""The trials of a study on a Ray cluster, by Ray Tune. Each is the same process as on one machine.
+
+Ray decides where trials run, and starts them again when a worker or a node is lost. What a trial has reached is in its
+own files, on shared storage. So Tune keeps no checkpoints, and its own state is never needed again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import platform
+import queue
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from secrets import token_hex
+from typing import Any, ClassVar
+
+import ray
+from ray import tune
+from ray.tune.schedulers import ASHAScheduler, FIFOScheduler, TrialScheduler
+
+from nram.cluster.pool import Event
+from nram.cluster.process import Ended, TrialRunner, progress_of
+from nram.cluster.spec import EarlyStopping, Spec, Trial, trial_from
+from nram.cluster.storage import Storage
+from nram.cluster.study import Study
+from nram.cluster.trial import Place, Progress, training_outcome
+from nram.errors import NramError, UsageError
+from nram.files import write_atomically
+from nram.runtime import cpu_cores
+
+REPORT_SECONDS = 1.0  # between two reports of a trial
+SNAPSHOT_SECONDS = 20.0  # between two snapshots of a trial, where there is a storage
+SAVE_SECONDS = 60.0  # that a trial has for saving when it is stopped
+LOOK = 0.2
+GIB = 1 << 30
+EARLY = "stopped early"
+
+
+def run_on_ray(
+    trials: Sequence[Trial],
+    spec: Spec,
+    study: Study,
+    address: str,
+    stopping: Callable[[], bool],
+    note: Callable[[str], None],
+) -> Generator[Event, None, None]:
+    """Run the trials on the cluster at this address, and tell what they do."""
+    # Ray and Tune print much, also on standard output, where the result is to stand alone. What matters is noted here.
+    with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
+        yield from _run_on_ray(trials, spec, study, address, stopping, note)
+
+
+def _run_on_ray(
+    trials: Sequence[Trial],
+    spec: Spec,
+    study: Study,
+    address: str,
+    stopping: Callable[[], bool],
+    note: Callable[[str], None],
+) -> Generator[Event, None, None]:
+    ours = _connect(address)
+    try:
+        _require_room(spec)
+        waiting = list(trials)
+        while waiting and not stopping():
+            ended: set[str] = set()
+            for event in _round(waiting, spec, study, stopping):
+                if event.trial is not None and event.ended is not None:
+                    ended.add(event.trial.name)
+                yield event
+            if not ended and not stopping():
+                raise NramError(
+                    "the cluster ended no trial: look at its state with 'ray status', then go on with --resume"
+                )
+            waiting = [trial for trial in waiting if trial.name not in ended]
+            if waiting and not stopping():
+                note(f"{len(waiting)} trials were lost with the cluster's machines: they go on")
+    finally:
+        if ours:
+            ray.shutdown()
+
+
+def _connect(address: str) -> bool:
+    """Join the cluster. Returns whether this process was not part of it before."""
+    if ray.is_initialized():
+        return False
+    if "://" in address:
+        raise UsageError(
+            f"--address {address}: run nram sweep on a machine of the cluster, as by 'ray job submit' or 'ray attach', "
+            "and give HOST:PORT or auto"
+        )
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL, "include_dashboard": False}
+    try:
+        if address == "local":
+            ray.init(address="local", num_cpus=cpu_cores(), **quiet)
+        else:
+            ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
+    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+        words = " ".join(str(error).split())[:300]
+        raise NramError(
+            f"no Ray cluster answers at {address}: {words}; 'ray start --head' starts one, and --address local one here"
+        ) from None
+    return True
+
+
+def _require_room(spec: Spec) -> None:
+    """Refuse a trial for which no machine of the cluster is large enough: it would wait for ever."""
+    wanted = {"CPU": spec.resources.cores, "GPU": spec.resources.gpus, "memory": (spec.resources.memory or 0) * GIB}
+    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    if not any(all(node.get(name, 0) >= count for name, count in wanted.items()) for node in nodes):
+        asked = ", ".join(f"{count:g} {name}" for name, count in wanted.items() if count)
+        most = {name: max((node.get(name, 0) for node in nodes), default=0) for name in wanted}
+        has = ", ".join(f"{count:g} {name}" for name, count in most.items())
+        raise NramError(f"resources: a trial needs {asked}, and a machine of the cluster has at most {has}")
+
+
+def _round(
+    trials: Sequence[Trial], spec: Spec, study: Study, stopping: Callable[[], bool]
+) -> Generator[Event, None, None]:
+    """Run the trials once by Ray Tune."""
+    events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+    closing = threading.Event()
+    early: set[str] = set()
+
+    def asked() -> bool:
+        return closing.is_set() or stopping()
+
+    put, wanted = _Kept(events.put), _Kept(asked)
+    scheduler = FIFOScheduler() if spec.early_stopping is None else _ByTask(spec.early_stopping, _Kept(early.add))
+    config = {"study": str(study.path.resolve()), "storage": _location(spec, study)}
+    space = {**config, "trial": tune.grid_search([json.dumps(asdict(trial)) for trial in trials])}
+    resources: dict[str, float] = {"cpu": spec.resources.cores}
+    resources |= {"gpu": spec.resources.gpus} if spec.resources.gpus else {}
+    resources |= {"memory": spec.resources.memory * GIB} if spec.resources.memory else {}
+    own = tempfile.mkdtemp(prefix="nram-tune-")
+    errors: list[BaseException] = []
+
+    def fit() -> None:
+        try:
+            tune.Tuner(
+                tune.with_resources(_StudyTrial, resources),
+                param_space=space,
+                tune_config=tune.TuneConfig(metric="right", mode="max", scheduler=scheduler),
+                run_config=tune.RunConfig(
+                    name="study",
+                    storage_path=own,
+                    verbose=0,
+                    stop=_Stopper(wanted),
+                    callbacks=[_Listener(put, _Kept(early.__contains__), wanted)],
+                    failure_config=tune.FailureConfig(max_failures=-1),
+                    checkpoint_config=tune.CheckpointConfig(checkpoint_frequency=0, checkpoint_at_end=False),
+                ),
+            ).fit()
+        except BaseException as error:  # told by the thread that reads the events
+            errors.append(error)
+
+    os.environ.setdefault("TUNE_DISABLE_AUTO_CALLBACK_LOGGERS", "1")
+    os.environ.setdefault("RAY_AIR_NEW_OUTPUT", "0")  # the other prints on standard output
+    os.environ.setdefault("TUNE_DISABLE_STRICT_METRIC_CHECKING", "1")
+    thread = threading.Thread(target=fit, daemon=True)
+    thread.start()
+    try:
+        while thread.is_alive() or not events.empty():
+            try:
+                event = events.get(timeout=LOOK)
+            except queue.Empty:
+                yield Event(None)
+                continue
+            yield _settled(event, spec, study)
+        if errors and not asked():
+            words = " ".join(str(errors[0]).split())[:300]
+            raise NramError(f"the Ray cluster failed: {type(errors[0]).__name__}: {words}; go on with --resume")
+    finally:
+        closing.set()
+        thread.join(SAVE_SECONDS)
+        shutil.rmtree(own, ignore_errors=True)
+        _Kept.objects.clear()
+
+
+def _settled(event: Event, spec: Spec, study: Study) -> Event:
+    """The event, after what the trial came to is in the folder of the study."""
+    trial, ended = event.trial, event.ended
+    if trial is None or ended is None:
+        return event
+    place = study.place
+    try:
+        location = _location(spec, study)
+        if location is not None and ended.kind in ("ended", "stopped"):
+            storage, end = Storage(location), time.monotonic() + SAVE_SECONDS
+            storage.restore(place, trial.name)
+            # A trial that ASHA stops is saved meanwhile, and its last snapshot has a mark.
+            while ended.message == EARLY and not place.paused(trial.name).is_file() and time.monotonic() < end:
+                time.sleep(LOOK)
+                storage.restore(place, trial.name)
+            place.paused(trial.name).unlink(missing_ok=True)
+        if ended.kind == "stopped" and ended.message == EARLY:
+            # Its process ends now. It may have ended by itself in this moment: then that counts.
+            with place.held(trial.name, SAVE_SECONDS):
+                if place.read_outcome(trial.name) is None:
+                    place.write_outcome(training_outcome(trial, place, "stopped early"))
+            return Event(trial, ended=Ended("ended"))
+    except NramError as error:
+        return Event(trial, ended=Ended("failed", str(error)))
+    return event
+
+
+def _location(spec: Spec, study: Study) -> str | None:
+    """Where the trials are kept, away from those of other studies; None: in the folder of the study."""
+    return None if spec.storage is None else f"{spec.storage.rstrip('/')}/{study.path.name}-{study.record.id}"
+
+
+class _Kept:
+    """Tune pickles and copies what it is given. An object of this process stays one: only its key is copied."""
+
+    objects: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self, value: Any):
+        self.key = token_hex(8)
+        self.objects[self.key] = value
+
+    @property
+    def value(self) -> Any:
+        return self.objects[self.key]
+
+
+class _Stopper(tune.Stopper):
+    """Ends all trials when the caller wants it."""
+
+    def __init__(self, asked: _Kept):
+        self.asked = asked
+
+    def __call__(self, trial_id: str, result: dict[str, Any]) -> bool:
+        return False
+
+    def stop_all(self) -> bool:
+        return self.asked.value()
+
+
+class _Listener(tune.Callback):
+    """Passes on what Tune says."""
+
+    def __init__(self, events: _Kept, early: _Kept, asked: _Kept):
+        self.events, self.early, self.asked = events, early, asked
+
+    def _trial(self, trial: Any) -> Trial:
+        return trial_from(json.loads(trial.config["trial"]), "the trial")
+
+    def on_trial_result(self, iteration: int, trials: list[Any], trial: Any, result: dict[str, Any], **info: Any):
+        if result.get("words"):
+            self.events.value(Event(self._trial(trial), Progress(result["words"], result["seconds"], result["right"])))
+
+    def on_trial_complete(self, iteration: int, trials: list[Any], trial: Any, **info: Any):
+        result = trial.last_result or {}
+        if result.get("kind"):
+            ended = Ended(result["kind"], result.get("message", ""))
+        elif self.early.value(trial.trial_id):
+            ended = Ended("stopped", EARLY)
+        elif self.asked.value():
+            ended = Ended("stopped")
+        else:  # nobody knows why: the next round runs it again
+            return
+        self.events.value(Event(self._trial(trial), ended=ended))
+
+
+# ---- early stopping
+
+
+class _ByTask(FIFOScheduler):
+    """ASHA for each task alone: what is much for one task may be little for another."""
+
+    def __init__(self, early: EarlyStopping, stopped: _Kept):
+        super().__init__()
+        self.early, self.stopped = early, stopped
+        self.schedulers: dict[str, ASHAScheduler] = {}
+
+    def set_search_properties(self, metric: str | None, mode: str | None, **spec: Any) -> bool:
+        return True
+
+    def _of(self, trial: Any) -> ASHAScheduler:
+        subject = json.loads(trial.config["trial"])["subject"]
+        if subject not in self.schedulers:
+            self.schedulers[subject] = ASHAScheduler(
+                time_attr="seconds",
+                metric="right",
+                mode="max",
+                grace_period=round(self.early.grace),
+                reduction_factor=self.early.reduction,
+                max_t=10**12,  # the budget ends a trial, not ASHA
+            )
+        return self.schedulers[subject]
+
+    def on_trial_add(self, tune_controller: Any, trial: Any) -> None:
+        self._of(trial).on_trial_add(tune_controller, trial)
+
+    def on_trial_result(self, tune_controller: Any, trial: Any, result: dict[str, Any]) -> str:
+        decision = self._of(trial).on_trial_result(tune_controller, trial, result)
+        if decision == TrialScheduler.STOP and not result.get("kind"):
+            self.stopped.value(trial.trial_id)
+        return decision
+
+    def on_trial_complete(self, tune_controller: Any, trial: Any, result: dict[str, Any]) -> None:
+        self._of(trial).on_trial_complete(tune_controller, trial, result)
+
+    def on_trial_remove(self, tune_controller: Any, trial: Any) -> None:
+        self._of(trial).on_trial_remove(tune_controller, trial)
+
+
+# ---- on a worker
+
+
+class _StudyTrial(tune.Trainable):
+    """A trial on a worker of the cluster. Each step waits for news of its process."""
+
+    def setup(self, config: dict[str, Any]) -> None:
+        self.study_trial = trial_from(json.loads(config["trial"]), "the trial")
+        self.runner: TrialRunner | None = None
+        self.storage: Storage | None = None
+        self.own: str | None = None
+        self.saved_at, self.saved = time.monotonic(), None
+        self.failure: str | None = None
+        try:
+            self._begin(config)
+        except NramError as error:  # told by the first step: an error here would be tried for ever
+            self.failure = str(error)
+
+    def _begin(self, config: dict[str, Any]) -> None:
+        study = Path(config["study"])
+        if config["storage"] is not None:
+            self.storage = Storage(config["storage"])
+            self.own = tempfile.mkdtemp(prefix="nram-trial-")
+            study = Path(self.own)
+            (study / "trials").mkdir()
+            self.storage.restore(Place(study), self.study_trial.name)
+            Place(study).paused(self.study_trial.name).unlink(missing_ok=True)
+        elif not (study / "study.json").is_file():
+            raise NramError(
+                f"{study} is not there on {platform.node()}: put the study on storage that all machines share, or name "
+                "one in the specification, as storage = 's3://bucket/folder'"
+            )
+        self.place = Place(study)
+        environment = {} if self.study_trial.gpus else {"JAX_PLATFORMS": "cpu"}
+        self.runner = TrialRunner(self.study_trial, self.place, environment)
+
+    def step(self) -> dict[str, Any]:
+        end = time.monotonic() + REPORT_SECONDS
+        ended: Ended | None = None if self.failure is None else Ended("failed", self.failure)
+        while ended is None and time.monotonic() < end:
+            assert self.runner is not None
+            ended = self.runner.wait(LOOK)
+        try:
+            self._snapshot(always=ended is not None)
+        except NramError as error:
+            if ended is None or ended.kind == "ended":
+                ended = Ended("failed", str(error))
+        progress = self.runner.progress if self.runner is not None else None
+        result: dict[str, Any] = {"right": 0.0, "seconds": 0.0, "words": "", "kind": "", "message": ""}
+        result |= asdict(progress) if progress is not None else {}
+        if ended is not None:
+            result |= {"kind": ended.kind, "message": ended.message, "done": True}
+        return result
+
+    def _snapshot(self, always: bool = False) -> None:
+        if self.storage is None or self.runner is None:
+            return
+        due = time.monotonic() - self.saved_at >= SNAPSHOT_SECONDS
+        if always or due and progress_of(self.study_trial, self.place) != self.saved:
+            self.saved_at, self.saved = time.monotonic(), progress_of(self.study_trial, self.place)
+            self.storage.save(self.place, self.study_trial.name)
+
+    def cleanup(self) -> None:
+        """Tune ends the trial: it saves its work, if it still runs."""
+        if self.runner is not None:
+            self.runner.stop()
+            end = time.monotonic() + SAVE_SECONDS
+            while self.runner.wait(LOOK) is None and time.monotonic() < end:
+                pass
+            self.runner.kill()
+            with contextlib.suppress(NramError):
+                if self.storage is not None:
+                    write_atomically(self.place.paused(self.study_trial.name), b"")
+                self._snapshot(always=True)
+        if self.own is not None:
+            shutil.rmtree(self.own, ignore_errors=True)

@@ -1,0 +1,114 @@
+"""Trials side by side on this machine, each in a process of its own. The standard library is enough."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import shutil
+import subprocess
+import threading
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+
+from nram.cluster.process import Ended, run_in_process
+from nram.cluster.spec import Resources, Trial
+from nram.cluster.trial import Place, Progress
+from nram.errors import UsageError
+from nram.runtime import cpu_cores
+
+LOOK = 0.2  # seconds between two looks at what the caller wants
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that a trial did. Without `trial`, a moment has passed."""
+
+    trial: Trial | None
+    progress: Progress | None = None
+    ended: Ended | None = None
+
+
+def slots_of(resources: Resources, workers: int | None = None) -> list[dict[str, str]]:
+    """The environments of the trials that run side by side: as many as cores and GPUs allow, or as asked for."""
+    cores = cpu_cores()
+    if resources.cores > cores:
+        raise UsageError(f"resources.cores is {resources.cores}, and this machine has {cores}: give fewer")
+    most = cores // resources.cores
+    if not resources.gpus:
+        return [{"JAX_PLATFORMS": "cpu"}] * (workers or most)
+    gpus = gpu_names()
+    if not gpus or resources.gpus > len(gpus):
+        has = f"this machine has {len(gpus)}" if gpus else "this machine has none that nvidia-smi lists"
+        raise UsageError(f"resources.gpus is {resources.gpus:g}, and {has}: give fewer, or 0 to train on cores")
+    if resources.gpus <= 1:
+        # One trial of every GPU first, so that a small study has them all.
+        names = gpus * int(1 / resources.gpus + 1e-9)
+    else:
+        size = int(resources.gpus)
+        names = [",".join(gpus[start : start + size]) for start in range(0, len(gpus) - size + 1, size)]
+    names = names[: workers or most]
+    return [{"CUDA_VISIBLE_DEVICES": name} for name in names]
+
+
+def gpu_names() -> list[str]:
+    """The GPUs that this process may use, as CUDA_VISIBLE_DEVICES names them. JAX is not asked: it would take them."""
+    given = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if given is not None:
+        return [word.strip() for word in given.split(",") if word.strip() and word.strip() != "-1"]
+    command = shutil.which("nvidia-smi")
+    if command is None:
+        return []
+    words = [command, "--query-gpu=index", "--format=csv,noheader"]
+    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+        done = subprocess.run(words, capture_output=True, text=True, timeout=30, check=False)
+        return [line.strip() for line in done.stdout.splitlines() if line.strip().isdigit()]
+    return []
+
+
+def run_pool(
+    trials: Sequence[Trial], place: Place, slots: Sequence[Mapping[str, str]], stopping: Callable[[], bool]
+) -> Generator[Event, None, None]:
+    """Run the trials, as many at once as there are slots, and tell what they do.
+
+    When `stopping` becomes true, those that run save their work and end, and no others begin. The same happens when the
+    caller closes the generator.
+    """
+    waiting: queue.SimpleQueue[Trial] = queue.SimpleQueue()
+    events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+    closing = threading.Event()
+    for trial in trials:
+        waiting.put(trial)
+
+    def asked() -> bool:
+        return closing.is_set() or stopping()
+
+    def work(environment: Mapping[str, str]) -> None:
+        while not asked():
+            try:
+                trial = waiting.get_nowait()
+            except queue.Empty:
+                return
+
+            def told(progress: Progress, trial: Trial = trial) -> None:
+                events.put(Event(trial, progress))
+
+            try:
+                ended = run_in_process(trial, place, told, asked, environment)
+            except Exception as error:  # such as no memory for another process
+                ended = Ended("failed", f"{type(error).__name__}: {error}")
+            events.put(Event(trial, ended=ended))
+
+    threads = [threading.Thread(target=work, args=(slot,), daemon=True) for slot in slots[: len(trials)]]
+    for thread in threads:
+        thread.start()
+    try:
+        while any(thread.is_alive() for thread in threads) or not events.empty():
+            try:
+                yield events.get(timeout=LOOK)
+            except queue.Empty:
+                yield Event(None)
+    finally:
+        closing.set()
+        for thread in threads:
+            thread.join()

@@ -1,0 +1,72 @@
+"""`nram runs`: what it lists, and what it removes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from nram.cli import main
+from nram.cluster.listing import entries, removable
+from nram.errors import NramError
+from nram.files import locked
+
+RUNS = Path(__file__).parents[1] / "compatibility" / "0.1"
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    folder = tmp_path / "runs"
+    for name in ("finished", "stopped"):
+        if (RUNS / name).is_dir():
+            shutil.copytree(RUNS / name, folder / name)
+    (folder / "finished" / "checkpoint.safetensors").write_bytes(b"x" * 2000)
+    (folder / "finished" / ".12345678-12345678.part").write_bytes(b"y")
+    (folder / "new").mkdir()
+    shutil.copy(folder / "finished" / "run.json", folder / "new")
+    (folder / "new" / "checkpoint.safetensors").write_bytes(b"z")
+    (folder / "broken").mkdir()
+    (folder / "broken" / "run.json").write_text("{")
+    (folder / "other").mkdir()
+    return folder
+
+
+def test_the_list_says_what_was_reached_and_how_to_go_on(runs: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(["runs", str(runs), "--json"]) == 0
+    found = {Path(line["path"]).name: line for line in json.loads(capsys.readouterr().out)}
+    assert "other" not in found
+    assert found["finished"]["status"] == "finished" and "nram " in found["finished"]["next"]
+    assert found["new"]["status"] == "new" and "--resume" in found["new"]["next"]
+    assert found["broken"]["status"] == "damaged"
+    assert main(["runs", str(runs)]) == 0
+    assert "LEARNED" in capsys.readouterr().out
+
+
+def test_clean_removes_only_what_is_needed_no_more(runs: Path, capsys: pytest.CaptureFixture[str]):
+    before = {path for path in runs.rglob("*") if path.is_file()}
+    assert main(["runs", "clean", str(runs)]) == 1  # nobody can answer
+    assert {path for path in runs.rglob("*") if path.is_file()} == before
+    assert "--yes" in capsys.readouterr().err
+    assert main(["runs", "clean", str(runs), "--yes"]) == 0
+    gone = before - {path for path in runs.rglob("*") if path.is_file()}
+    assert gone == {runs / "finished" / "checkpoint.safetensors", runs / "finished" / ".12345678-12345678.part"}
+    assert main(["runs", "clean", str(runs), "--yes"]) == 0
+    assert "nothing to remove" in capsys.readouterr().out
+
+
+def test_a_locked_run_is_refused(runs: Path, capsys: pytest.CaptureFixture[str]):
+    with locked(runs / "finished" / ".lock", "busy"):
+        (entry,) = (one for one in entries([runs]) if one.path.name == "finished")
+        with pytest.raises(NramError, match="in use"):
+            list(removable(entry))
+        assert main(["runs", "clean", str(runs / "finished"), "--yes"]) == 2
+        assert main(["runs", "clean", str(runs), "--yes"]) == 0
+    assert (runs / "finished" / "checkpoint.safetensors").is_file()
+    assert "left alone" in capsys.readouterr().err
+
+
+def test_a_folder_that_does_not_exist(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(["runs", str(tmp_path / "no")]) == 2
+    assert "is not a folder" in capsys.readouterr().err

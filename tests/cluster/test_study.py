@@ -1,0 +1,228 @@
+"""Studies on this machine: killed, stopped, damaged, and resumed to the same results."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from support.studies import SEARCH, TRAIN, Sweep, kill, lines_of, processes_of
+from support.training_runs import ending
+
+from nram.cluster.job import StudyJob
+from nram.cluster.study import Study
+from nram.errors import NramError, UsageError
+from nram.files import locked
+
+ROOT = Path(__file__).parents[2]
+
+
+def wait_until(what, seconds: float = 200.0) -> None:
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.02)
+
+
+def test_a_study_that_is_killed_ends_in_the_same_bits(sweep: Sweep):
+    """The process of a trial, then the driver, then Ctrl-C: every trial is there once, as if nothing had happened."""
+    spec = sweep.spec(TRAIN)
+    out, _ = sweep.run(spec, "--out", "calm")
+    assert "95% interval" in out
+    study = sweep.folder / "killed"
+    first = sweep.start(spec, "--out", study)
+    wait_until(lambda: list(study.glob("runs/*/metrics.jsonl")) or first.poll() is not None)
+    assert kill(study)
+    wait_until(lambda: list(processes_of(study)))
+    first.kill()
+    first.communicate()
+    wait_until(lambda: not list(processes_of(study)), 20)  # they end with the driver
+    second = sweep.start(spec, "--out", study, "--resume")
+    wait_until(lambda: len(list(study.glob("runs/*/run.json"))) or second.poll() is not None)
+    second.send_signal(signal.SIGINT)
+    _, err = second.communicate(timeout=200)
+    if second.returncode == 1:  # a fast machine may be done
+        assert "it was stopped" in err
+        found = re.search(r"go on with: nram sweep (\S+) --resume", err)
+        assert found and Path(found[1]) == study
+    out, _ = sweep.run(study, "--resume", "--json")
+    summary = json.loads(out)
+    assert (summary["finished"], summary["trials"], summary["failed"]) == (True, 2, {})
+    lines = lines_of(study)
+    assert sorted(line["trial"] for line in lines) == ["access-1", "access-2"]
+    assert all(line["ended"] == "finished" and line["command"].startswith("nram train access --seed") for line in lines)
+    for trial in ("access-1", "access-2"):
+        assert ending(study / "runs" / trial) == ending(sweep.folder / "calm" / "runs" / trial)
+    before = (study / "results.jsonl").read_bytes()
+    sweep.run(study, "--resume")  # nothing is done again
+    assert sorted((study / "results.jsonl").read_bytes().splitlines()) == sorted(before.splitlines())
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished study of two searches. Tests take copies."""
+    sweep = Sweep(tmp_path_factory.mktemp("searched"))
+    sweep.run(sweep.spec(SEARCH), "--out", "study")
+    return sweep.folder / "study"
+
+
+@pytest.fixture
+def study(searched: Path, tmp_path: Path) -> Path:
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for path in searched.rglob("*"):
+        target = copy / path.relative_to(searched)
+        if path.is_dir():
+            target.mkdir()
+        else:
+            target.write_bytes(path.read_bytes())
+    return copy
+
+
+def test_a_finished_study(study: Path):
+    lines = lines_of(study)
+    assert sorted(line["trial"] for line in lines) == ["access-1", "access-2"]
+    assert all(line["learned"] and (study / line["run"] / "program.nram").is_file() for line in lines)
+    summary = json.loads((study / "summary.json").read_text())
+    assert summary["rows"][0]["learned"] == {"of": 2, "are": 2, "share": 1.0, "from": 0.3424, "to": 1.0}
+
+
+@pytest.mark.parametrize("harm", ["results", "outcome", "outcome of another", "study", "trial twice"])
+def test_a_damaged_file_is_repaired_or_named(study: Path, harm: str):
+    outcome = study / "trials" / "access-1.json"
+    expected = sorted(json.dumps(dict(line, seconds=0, device=0)) for line in lines_of(study))
+    if harm == "results":
+        (study / "results.jsonl").write_text('{"trial": "acc')
+    elif harm == "outcome":
+        outcome.write_text(outcome.read_text()[:100])
+    elif harm == "outcome of another":
+        outcome.write_text((study / "trials" / "access-2.json").read_text())
+    elif harm == "study":
+        (study / "study.json").write_text((study / "study.json").read_text()[:300])
+    else:
+        value = json.loads((study / "study.json").read_text())
+        value["trials"] *= 2
+        (study / "study.json").write_text(json.dumps(value))
+    sweep = Sweep(study.parent)
+    if harm in ("study", "trial twice"):
+        _, err = sweep.run(study, "--resume", status=1)
+        assert "study.json" in err and "restore it from a copy" in err or "cannot be read" in err
+        return
+    _, err = sweep.run(study, "--resume")
+    assert ("looked at again" in err) == (harm != "results")
+    assert sorted(json.dumps(dict(line, seconds=0, device=0)) for line in lines_of(study)) == expected
+
+
+def test_two_drivers(study: Path):
+    with locked(study / ".lock", "busy"):
+        _, err = Sweep(study.parent).run(study, "--resume", status=2)
+    assert "another process works on the study" in err
+
+
+def test_a_study_that_another_command_began_meanwhile_is_refused(sweep: Sweep):
+    first, second = (StudyJob.open(sweep.spec(SEARCH), sweep.folder / "study", []) for _ in range(2))
+    with first.study.held():
+        first.study.create(first.spec, first.trials, [])
+    with pytest.raises(UsageError, match="holds a study already"):
+        second.run()
+
+
+def test_another_specification_or_file_is_refused(study: Path, sweep: Sweep):
+    with pytest.raises(UsageError, match="holds a study already"):
+        StudyJob.open(sweep.spec(SEARCH), study, [])
+    with pytest.raises(UsageError, match=r"another specification(.|\n)*- seeds: \[1, 2\] in the study, \[1, 2, 3\]"):
+        StudyJob.open(sweep.spec(SEARCH, "[1, 2, 3]"), study, [], resume=True)
+    spec = sweep.spec("seconds = 5" + SEARCH)  # how long a command runs may change
+    assert StudyJob.open(spec, study, [], resume=True).spec.seconds == 5
+    examples = sweep.folder / "a.jsonl"
+    examples.write_bytes((ROOT / "src/nram/examples/files/double.jsonl").read_bytes())
+    spec.write_text('verb = "learn"\nfiles = ["a.jsonl"]\nbudget = 60\n')
+    job = StudyJob.open(spec, sweep.folder / "new", [])
+    with job.study.held():
+        job.study.create(job.spec, job.trials, [])
+    examples.write_text(examples.read_text() + "\n")
+    with pytest.raises(UsageError, match="another content of"):
+        StudyJob.open(spec, sweep.folder / "new", [], resume=True)
+
+
+def test_a_full_disk_is_named_and_ends_the_command(sweep: Sweep, monkeypatch: pytest.MonkeyPatch):
+    """No file can be written any more while the trials run: no trial is counted, none is lost."""
+    study = Study(sweep.folder / "study")
+    job = StudyJob.open(sweep.spec(SEARCH, "0"), study.path, [])
+    with study.held():
+        study.create(job.spec, job.trials, [])
+    # Root may write where others may not, so a folder stands where the trial wants to write.
+    (study.path / "trials" / "access-0.json").mkdir(parents=True)
+    studied = StudyJob.open(study.path, None, [], resume=True).run(workers=1)
+    assert not studied.finished and "access-0.json" in studied.failed["access-0"]
+    assert (study.path / "results.jsonl").read_text() == ""
+    (study.path / "trials" / "access-0.json").rmdir()
+
+    def refuse(path: Path, option: str = "--out") -> None:
+        raise UsageError(f"cannot write {path}: No space left on device; choose another --out")
+
+    monkeypatch.setattr("nram.cluster.job.check_destination", refuse)
+    (study.path / "runs" / "access-0").rename(study.path / "kept")
+    (study.path / "runs" / "access-0").write_text("in the way")
+    studied = StudyJob.open(study.path, None, [], resume=True).run(workers=1)
+    assert studied.trouble is not None and "No space left on device" in studied.trouble
+    (study.path / "runs" / "access-0").unlink()
+    assert StudyJob.open(study.path, None, [], resume=True).run(workers=1).finished
+    assert [line["trial"] for line in lines_of(study.path)] == ["access-0"]
+
+
+def test_a_clock_that_jumps_changes_nothing(study: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(time, "time", lambda: -1e9)
+    (study / "trials" / "access-1.json").unlink()
+    assert StudyJob.open(study, None, [], resume=True).run().finished
+    sources = [path.read_text() for path in (ROOT / "src/nram/cluster").glob("*.py")]
+    assert not any("time.time()" in text for text in sources)
+
+
+def test_the_seconds_of_a_study_stop_it(sweep: Sweep):
+    _, err = sweep.run(sweep.spec("seconds = 0.5" + SEARCH), "--out", "study", "--workers", "1", status=1)
+    assert "its seconds are over" in err and "go on with: nram sweep study --resume" in err
+    sweep.spec(SEARCH)
+    assert len(lines_of(sweep.folder / "study")) < 2
+
+
+def test_a_budget_ends_a_trial_and_counts_as_not_learned(sweep: Sweep):
+    spec = sweep.spec("budget = 0.5\n" + TRAIN, "3")
+    out, _ = sweep.run(spec, "--out", "study")
+    assert "out of budget" in out
+    (line,) = lines_of(sweep.folder / "study")
+    assert (line["ended"], line["learned"]) == ("budget", False)
+
+
+def test_what_needs_ray_is_refused_without_an_address(sweep: Sweep):
+    spec = sweep.spec(TRAIN.replace("tasks", "budget = 9\nstorage = 'there'\ntasks", 1))
+    with pytest.raises(UsageError, match="storage needs Ray"):
+        StudyJob.open(spec, None, []).run()
+    assert not (sweep.folder / "studies").exists()
+
+
+def test_too_many_cores_are_refused(sweep: Sweep):
+    spec = sweep.spec(TRAIN + "[resources]\ncores = 4000\n")
+    with pytest.raises(UsageError, match="resources.cores is 4000, and this machine has"):
+        StudyJob.open(spec, sweep.folder / "study", []).run()
+
+
+def test_a_folder_that_is_no_study(sweep: Sweep):
+    (sweep.folder / "full").mkdir()
+    (sweep.folder / "full" / "x").touch()
+    with pytest.raises(UsageError, match="not empty and not a study"):
+        StudyJob.open(sweep.spec(TRAIN), sweep.folder / "full", [])
+    with pytest.raises(UsageError, match="a folder without study.json"):
+        StudyJob.open(sweep.folder / "full", None, [], resume=True)
+
+
+def test_a_study_cannot_begin_where_nothing_can_be_written(sweep: Sweep):
+    (sweep.folder / "file").touch()
+    job = StudyJob.open(sweep.spec(SEARCH), sweep.folder / "file" / "study", [])
+    with pytest.raises(NramError, match="lies below one"):
+        job.run()
+    assert os.path.isfile(sweep.folder / "file")
