@@ -309,7 +309,7 @@ async def follow_run(explorer: Any, parts: Mapping[str, Any]) -> AsyncIterator[t
     entry = await run_in_threadpool(find_entry, explorer.settings, parts["id"])
     if entry.kind == "learn":
         raise Refused(f"{entry.id} is no training run: only those have curves")
-    line = parts.get("line", "0")
+    line = str(parts.get("line", 0))
     if re.fullmatch("[0-9]{1,9}", line) is None:
         raise Refused(f"{shown(line)} is not the number of a line")
     follower = _Follower(entry, int(line))
