@@ -303,3 +303,17 @@ def test_old_jobs_are_forgotten(ask, follow, client, monkeypatch):
         follow(found[-1])
     kept = [one["job"] for one in client.get("/api/jobs").json()["jobs"]]
     assert kept == found[1:] and client.get(f"/api/jobs/{found[0]}/events").status_code == 404
+
+
+def test_the_best_so_far_outlives_many_reports():
+    events = Events()
+    events.add("best", {"wrong": 9})
+    events.add("program", {"text": "nram program 1"})
+    for number in range(3000):
+        events.add("report", {"candidates": number})
+    names = [name for _, name, _ in events.after(0)]
+    assert len(names) <= 1000 and names.count("best") == names.count("program") == 1
+    events.add("best", {"wrong": 3})
+    for number in range(3000):
+        events.add("report", {"candidates": number})
+    assert [value for _, name, value in events.after(0) if name == "best"][-1] == {"wrong": 3}

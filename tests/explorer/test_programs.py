@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from nram.explorer import about
 from nram.explorer.about import program_info
 from nram.explorer.settings import MOST_CELLS
 from nram.extensions import get_task
@@ -81,6 +82,14 @@ def test_a_circuit_that_is_too_large_is_left_out(ask):
     )
     found = ask("/api/program", program={"text": to_text(Program(("r1",), ((wide, row),)))})
     assert [one["circuit"] is None for one in found["rows"]] == [True, False]
+
+
+def test_a_program_that_takes_long_to_draw_has_its_first_circuits(ask, monkeypatch):
+    monkeypatch.setattr(about, "MOST_DRAWN", 20)
+    row = Row((None,), (Operation("INC", (Register(0),)),) * 3, (Register(0),))
+    rows = tuple((row,) for _ in range(4))
+    found = ask("/api/program", program={"text": to_text(Program(("r1",), rows, name="long"))})
+    assert [one["circuit"] is None for one in found["rows"]] == [False, False, True, True]
 
 
 def test_problems_of_a_text_have_their_lines(ask):

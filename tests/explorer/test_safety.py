@@ -24,6 +24,7 @@ def test_this_machine_by_any_of_its_names(client, host):
 @pytest.mark.parametrize(
     "host",
     [
+        "x@127.0.0.1:8642",
         "evil.example:8642",
         "127.0.0.1",
         "127.0.0.1:80",
@@ -156,6 +157,9 @@ def test_without_the_token_nothing_is_answered(guarded):
 def test_the_address_with_the_token_leads_to_a_cookie(guarded):
     answer = guarded.get("/?token=secret")
     assert answer.status_code == 303 and answer.headers["location"] == "/"
+    assert guarded.get("//evil.example/?token=secret").headers["location"] == "/"
+    guarded.cookies.clear()
+    assert guarded.get("/?token=secret").status_code == 303
     cookie = answer.headers["set-cookie"].lower()
     assert "httponly" in cookie and "samesite=strict" in cookie
     assert guarded.post(START, json={}).status_code == 200  # the client keeps the cookie

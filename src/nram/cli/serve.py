@@ -6,8 +6,11 @@ import argparse
 import os
 import secrets
 import sys
+import tempfile
 import webbrowser
+from html import escape
 from pathlib import Path
+from urllib.parse import quote
 
 from nram.cli.arguments import natural
 from nram.cli.output import note, print_json
@@ -16,6 +19,7 @@ from nram.errors import UsageError
 from nram.explorer.settings import PORT, Settings, is_loopback
 from nram.extensions import get_task
 from nram.extras import require
+from nram.files import write_atomically
 from nram.messages import pasted
 from nram.process import interruptible
 from nram.programs.library import load_program
@@ -101,18 +105,25 @@ def run(arguments: argparse.Namespace) -> int:
             )
         sys.stdout.flush()
         if not arguments.no_browser and _has_browser():
-            webbrowser.open(address)
+            webbrowser.open(address if token is None else _private_page(Path(folder), address).as_uri())
 
-    with interruptible() as stopping:
+    with tempfile.TemporaryDirectory(prefix="nram-") as folder, interruptible() as stopping:
         serve(settings, listening, ready, stopping)
     return 0
+
+
+def _private_page(folder: Path, address: str) -> Path:
+    """A page that only this user can read and that leads to the address: other users see the words of commands."""
+    page = folder / "explorer.html"
+    write_atomically(page, f'<meta http-equiv="refresh" content="0; url={escape(address)}">\n'.encode())
+    return page
 
 
 def _address(settings: Settings) -> str:
     host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(settings.host, settings.host)
     if ":" in host and not host.startswith("["):
         host = f"[{host}]"
-    return f"http://{host}:{settings.port}/" + (f"?token={settings.token}" if settings.token else "")
+    return f"http://{host}:{settings.port}/" + (f"?token={quote(settings.token)}" if settings.token else "")
 
 
 def _has_browser() -> bool:

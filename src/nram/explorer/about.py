@@ -13,6 +13,8 @@ from nram.programs.ir import Program
 from nram.programs.simplify import size_of
 from nram.programs.text import operation_to_text, row_to_text, to_text
 
+MOST_DRAWN = 25_000  # squares of the operations of rows, one after the other, that are drawn: about two seconds
+
 
 @lru_cache(maxsize=64)
 def program_info(program: Program) -> dict[str, Any]:
@@ -44,7 +46,7 @@ def program_info(program: Program) -> dict[str, Any]:
 
 def _rows(program: Program, text: str) -> list[dict[str, Any]]:
     """Every row with its lines in the text, and its circuit where it is not too large."""
-    many = program.rows > MAX_ROWS
+    drawn = 0 if program.rows <= MAX_ROWS else MOST_DRAWN
     at = 1 + text[: text.index("\n\n") + 2].count("\n")  # the table begins after the header and an empty line
     found = []
     for state, row in program_rows(program):
@@ -52,6 +54,7 @@ def _rows(program: Program, text: str) -> list[dict[str, Any]]:
             at += 1 + (state > 0)
         lines = row_to_text(program, state, row)
         operations = program.states[state][row].operations
+        drawn += 1 + len(operations) ** 2
         found.append(
             {
                 "state": state,
@@ -64,7 +67,7 @@ def _rows(program: Program, text: str) -> list[dict[str, Any]]:
                     {"module": one.module, "words": operation_to_text(program, one), "line": 1 + index}
                     for index, one in enumerate(operations)
                 ],
-                "circuit": None if many else scene_of(program, state, row),
+                "circuit": scene_of(program, state, row) if drawn <= MOST_DRAWN else None,
             }
         )
         at += len(lines)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+import threading
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from starlette.concurrency import run_in_threadpool
@@ -30,6 +32,24 @@ class Refused(NramError):
     def __init__(self, message: str, status: int = 400):
         super().__init__(message)
         self.status = status
+
+
+class Turns:
+    """Slow work that one request does at a time. Few may wait for it, so that threads are left for the others."""
+
+    def __init__(self, most_waiting: int):
+        self._lock = threading.Lock()
+        self._places = threading.BoundedSemaphore(most_waiting)
+
+    @contextlib.contextmanager
+    def taken(self) -> Iterator[None]:
+        if not self._places.acquire(blocking=False):
+            raise Refused("too many requests wait for the same work: try again in a moment", 429)
+        try:
+            with self._lock:
+                yield
+        finally:
+            self._places.release()
 
 
 def action(path: str, kind: type[T], answer: Callable[[Any, T], Any]) -> Route:

@@ -43,7 +43,8 @@ if TYPE_CHECKING:
 MOST_BUDGET = 600.0  # seconds
 PARTS = 4  # of a verification, each with its budget
 MOST_EVENTS = 1000  # of a job; the oldest of those that only show progress are thinned out
-MOST_EVENT = 1 << 24  # bytes; only a result is so large
+MOST_EVENT = 1 << 24  # bytes
+MOST_PROGRESS = 1 << 18  # bytes of an event that shows progress
 PROGRESS = ("report", "training", "best", "program", "activity", "note")
 LASTING = ("best", "program")  # the last one of each is kept
 POLL = 0.1  # seconds between two looks at the events of a job
@@ -124,6 +125,8 @@ class Job:
                 self.result = value
             if name == "failed":
                 self.status = "failed"
+            if name in PROGRESS and len(line) > MOST_PROGRESS:
+                continue
             self.events.add(name, value)
         status = self._process.wait()
         for end in (output, self._input):

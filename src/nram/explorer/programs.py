@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from nram import __version__
 from nram.errors import NramError, shown
 from nram.explorer.about import program_info
-from nram.explorer.answering import Refused, action
+from nram.explorer.answering import Refused, Turns, action
 from nram.explorer.folders import find_entry as find_run
 from nram.explorer.references import Reference, program_of
 from nram.explorer.settings import MOST_CELLS, MOST_EXAMPLES, MOST_PIECE, MOST_STEPS, MOST_TEXT
@@ -35,6 +35,8 @@ TYPES: dict[Form, tuple[str, str]] = {
     "header": (".h", "text/x-c"),
     "python": (".py", "text/x-python"),
 }
+
+DRAWING_TURNS = Turns(16)
 
 
 # ---- what there is
@@ -106,7 +108,9 @@ def show(explorer: Explorer, request: ProgramRequest) -> dict[str, Any]:
     trained = run is not None and find_run(explorer.settings, run).kind == "train"  # a learn folder has programs alone
     network = trained or (entry is not None and entry.has_weights)
     title = entry.title if entry is not None else name or program.name
-    return program_info(program) | {"program": reference, "title": title, "network": network}
+    with DRAWING_TURNS.taken():
+        info = program_info(program)
+    return info | {"program": reference, "title": title, "network": network}
 
 
 # ---- files

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 
 NEAR = 4000  # steps that are interpreted at once
 MOST_INTERPRETED = 200_000  # steps of a program that machine code cannot stop and go on with
-KEPT = 128  # endings of runs
+KEPT = 64  # runs
+MOST_KEPT_CELLS = 100_000  # of the machines that are kept of one run
 
 
 @dataclass(frozen=True)
@@ -47,9 +49,9 @@ def trace(explorer: Explorer, request: TraceRequest) -> dict[str, Any]:
     if program.needs_limit and request.max_steps is None:
         raise NramError(f"{program.name} is right only when it is stopped at T(n): give the number of steps")
     limit = default_max_steps(len(memory)) if request.max_steps is None else request.max_steps
-    ending = _endings.of(program, memory, limit)
+    ending, on_the_way = _runs.of(program, memory, limit)
     start = min(request.start, ending.steps)
-    machine = machine_after(program, memory, start)
+    machine = machine_after(program, memory, start, on_the_way)
     return {
         "total": ending.steps,
         "halted": ending.halted,
@@ -87,59 +89,72 @@ def _accesses(row: Row, arguments: list[list[int]], outputs: list[int]) -> tuple
     return reads, writes
 
 
-def machine_after(program: Program, memory: list[int], steps: int) -> Machine:
-    """The machine after this many steps, which do not go beyond the end of the run."""
+def machine_after(program: Program, memory: list[int], steps: int, known: Sequence[Machine] = ()) -> Machine:
+    """The machine after this many steps, which do not go beyond the end of the run. `known` are some before the end."""
     machine = Machine(program, memory)
     if steps > NEAR and _is_native(program):
         reached = execute(program, memory, steps, engine="native")
         machine.memory, machine.registers, machine.steps = reached.memory, reached.registers, reached.steps
+    elif nearest := [one for one in known if one.steps <= steps]:
+        machine = copied(nearest[-1])
     while machine.steps < steps:
         machine.compute(machine.choose())
     return machine
+
+
+def copied(machine: Machine) -> Machine:
+    other = Machine(machine.program, machine.memory)
+    other.registers, other.state, other.steps = list(machine.registers), machine.state, machine.steps
+    other.halted = machine.halted
+    return other
 
 
 def _is_native(program: Program) -> bool:
     return len(program.states) == 1 and engine_for(program, "auto") == "native"
 
 
-class _Endings:
-    """How runs end. The last ones are kept, because every piece of a run needs its ending."""
+class _Runs:
+    """How runs end, and what they were on the way. The last ones are kept, because every piece of a run needs them."""
 
     def __init__(self) -> None:
-        self.kept: OrderedDict[tuple[str, tuple[int, ...], int], Ending] = OrderedDict()
+        self.kept: OrderedDict[tuple[str, tuple[int, ...], int], tuple[Ending, list[Machine]]] = OrderedDict()
         self.lock = threading.Lock()
 
-    def of(self, program: Program, memory: list[int], limit: int) -> Ending:
+    def of(self, program: Program, memory: list[int], limit: int) -> tuple[Ending, list[Machine]]:
         key = program.fingerprint, tuple(memory), limit
         with self.lock:
-            if (ending := self.kept.get(key)) is not None:
+            if (found := self.kept.get(key)) is not None:
                 self.kept.move_to_end(key)
-                return ending
-        ending = _ending(program, memory, limit)
+                return found
+        found = _run(program, memory, limit)
         with self.lock:
-            self.kept[key] = ending
+            self.kept[key] = found
             while len(self.kept) > KEPT:
                 self.kept.popitem(last=False)
-        return ending
+        return found
 
 
-def _ending(program: Program, memory: list[int], limit: int) -> Ending:
+def _run(program: Program, memory: list[int], limit: int) -> tuple[Ending, list[Machine]]:
+    """How a run ends. Of an interpreted one, machines at several moments, from which pieces can begin."""
     native = _is_native(program)
-    machine = Machine(program, memory)
+    machine, on_the_way = Machine(program, memory), list[Machine]()
     most = min(limit, NEAR if native else MOST_INTERPRETED)
+    every = max(NEAR, most * len(memory) // MOST_KEPT_CELLS)
     while not machine.halted and machine.steps < most:
         machine.compute(machine.choose())
+        if not native and machine.steps % every == 0:
+            on_the_way.append(copied(machine))
     if machine.halted or machine.steps == limit:
-        return machine.ending()
+        return machine.ending(), on_the_way
     if not native:
         raise NramError(
             f"the run has not ended after {MOST_INTERPRETED:,} steps, the most for a program of several states or with "
             "modules that have no emitted form: give fewer steps, or a smaller memory"
         )
     reached = execute(program, memory, limit, engine="native")
-    return Ending(reached.memory, reached.registers, reached.steps, reached.halted)
+    return Ending(reached.memory, reached.registers, reached.steps, reached.halted), []
 
 
-_endings = _Endings()
+_runs = _Runs()
 
 ROUTES = [action("/api/trace", TraceRequest, trace)]

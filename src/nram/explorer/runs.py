@@ -10,7 +10,6 @@ import contextlib
 import os
 import re
 import stat
-import threading
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
@@ -20,7 +19,7 @@ from typing import Annotated, Any, Literal
 from starlette.concurrency import run_in_threadpool
 
 from nram.errors import NramError, UntrustedFile, shown
-from nram.explorer.answering import Refused, reading, stream
+from nram.explorer.answering import Refused, Turns, reading, stream
 from nram.explorer.folders import MOST_MEMBERS, Entry, Kind, entries, find_entry
 from nram.explorer.settings import MOST_TEXT, Settings
 from nram.extensions import known_task
@@ -326,24 +325,6 @@ async def follow_run(explorer: Any, parts: Mapping[str, Any]) -> AsyncIterator[t
 
 
 # ---- members
-
-
-class Turns:
-    """JAX is used by one request at a time, so that two do not compile at once. Few may wait for it."""
-
-    def __init__(self, most_waiting: int):
-        self._lock = threading.Lock()
-        self._places = threading.BoundedSemaphore(most_waiting)
-
-    @contextlib.contextmanager
-    def taken(self) -> Iterator[None]:
-        if not self._places.acquire(blocking=False):
-            raise Refused("too many requests wait for networks: try again in a moment", 429)
-        try:
-            with self._lock:
-                yield
-        finally:
-            self._places.release()
 
 
 JAX_TURNS = Turns(MOST_WAITING)
