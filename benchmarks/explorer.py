@@ -3,8 +3,8 @@
     python benchmarks/explorer.py --out results/explorer.jsonl
     python benchmarks/tables.py explorer results/explorer.jsonl
 
-`steps` asks for one step of each program of the zoo, `million` for pieces of a run of a million steps, `networks` for
-whole runs of the zoo's networks on 64 cells. `clients` lets a hundred clients step at once, each through a run of its
+`steps` asks for one step of each program of the zoo, `million` for pieces of a run of a million steps, `states` for pieces
+of a run of 200,000 steps of a program with two states, which machine code cannot skip, and `networks` for whole runs of the zoo's networks on 64 cells. `clients` lets a hundred clients step at once, each through a run of its
 own, and compares every answer with the interpreter. The server is a process of its own. The clients are on the same
 machine and need its processor too.
 """
@@ -43,6 +43,20 @@ else:
     o2 = INC(low)
     WRITE(high, o2)
     low, high := o2, o1
+"""
+TWO_STATES = """nram program 1
+registers: r1
+
+state 0:
+always:
+    o1 = INC(r1)
+    r1 := o1
+    next 1
+
+state 1:
+always:
+    WRITE(r1, r1)
+    next 0
 """
 
 
@@ -94,6 +108,15 @@ def million(port: int) -> dict[str, Any]:
     assert answer["total"] == 1_000_000
     times = [client.ask("/api/trace", **body, start=start)[0] for start in range(0, 1_000_000, 20_123)]
     return summary(times) | {"first_ms": _ms(first), "steps": 1_000_000, "piece": 500}
+
+
+def states(port: int) -> dict[str, Any]:
+    client = Client(port)
+    body = {"program": {"text": TWO_STATES}, "memory": [0] * 1500, "max_steps": 200_000, "count": 500}
+    first, answer = client.ask("/api/trace", **body, start=0)
+    assert answer["total"] == 200_000
+    times = [client.ask("/api/trace", **body, start=start)[0] for start in range(0, 200_000, 4_123)]
+    return summary(times) | {"first_ms": _ms(first), "steps": 200_000, "piece": 500}
 
 
 def networks(port: int) -> dict[str, Any]:
@@ -157,6 +180,7 @@ def _ms(seconds: float) -> float:
 PARTS: dict[str, Callable[[int], dict[str, Any]]] = {
     "steps": steps,
     "million": million,
+    "states": states,
     "networks": networks,
     "clients": clients,
 }

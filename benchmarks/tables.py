@@ -297,6 +297,7 @@ def explorer(found: Lines) -> list[list[str]]:
     names = {
         "steps": "a step",
         "million": "a piece of a run of a million steps",
+        "states": "a piece of 200,000 steps, two states",
         "networks": "a network, 64 cells",
         "clients": "a step, a hundred clients at once",
     }
