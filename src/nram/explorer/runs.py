@@ -11,10 +11,10 @@ import os
 import re
 import stat
 from collections.abc import AsyncIterator, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from starlette.concurrency import run_in_threadpool
 
@@ -24,28 +24,23 @@ from nram.explorer.folders import MOST_MEMBERS, Entry, Kind, entries, find_entry
 from nram.explorer.settings import MOST_TEXT, Settings
 from nram.extensions import known_task
 from nram.extras import require
-from nram.files import is_locked, parse_json, read_bounded, read_json
-from nram.messages import pasted, shell_command, visible
+from nram.files import is_locked, read_bounded
+from nram.learning.summary import Reported, report_of, summary_of_learning
+from nram.messages import pasted, shell_command
 from nram.programs.files import program_from
 from nram.programs.ir import Program
 from nram.programs.library import ZooEntry, zoo_entries, zoo_weights
-from nram.records import Span, Tolerant, read_record
-from nram.training.diagnosis import Diagnosis, diagnose, result_text
-from nram.training.history import duration, share_text
+from nram.training.diagnosis import Diagnosis, diagnose
 from nram.training.run_folder import Metrics, RunFolder, load_weights
+from nram.training.summary import MOST_LINE, Status, Summary, metrics_of, shortened, summary_of_run
 
-MOST_WORDS = 300  # letters of a line of the list
-MOST_RECORD = 1 << 20  # bytes of run.json in a list
 MOST_METRICS = 1 << 26  # bytes of metrics that are drawn
-MOST_REPORT = 1 << 24  # bytes of report.json
 MOST_ROWS = 4000  # of curves; more cannot be seen
-MOST_LINE = 1 << 16  # bytes of a line of metrics.jsonl
 MOST_READ = 1 << 20  # bytes of metrics.jsonl at once
 MOST_WAITING = 16  # requests for JAX; a server has 40 threads
 POLL = 0.5  # seconds between two looks at a running run
 
 Form = Literal["task", "every-input", "raw"]  # as `nram.programs.extract.from_run.Form`, which needs JAX
-Status = Literal["running", "finished", "stopped", "new", "damaged"]
 COLUMNS = (
     "group", "stage", "attempt", "step", "seconds", "best_error", "median_error", "level", "max_complexity",
     "solved_soft", "solved_hard", "best_hard", "best_halted", "population", "restarts", "perfect", "stage_ends",
@@ -66,98 +61,15 @@ def _line(entry: Entry) -> dict[str, Any]:
         running = is_locked(entry.path / ".lock")
         summary = _summary(entry.path, entry.kind, running, entry.signature())
     except (NramError, OSError, ValueError) as error:
-        summary = _Summary(None, "damaged", _short(str(error)))
+        summary = Summary(None, "damaged", shortened(str(error)))
     line = {"id": entry.id, "kind": entry.kind, "modified": entry.modified}
     return line | asdict(summary)
 
 
-@dataclass(frozen=True)
-class _Summary:
-    """What the list says of a run."""
-
-    task: str | None
-    status: Status
-    words: str
-
-
 @lru_cache(maxsize=1000)
-def _summary(path: Path, kind: Kind, running: bool, signature: tuple[Any, ...]) -> _Summary:
+def _summary(path: Path, kind: Kind, running: bool, signature: tuple[Any, ...]) -> Summary:
     """Of a folder whose files have this signature."""
-    return (_summary_of_run if kind == "train" else _summary_of_learning)(path, running)
-
-
-def _summary_of_run(path: Path, running: bool) -> _Summary:
-    read_bounded(path / "run.json", MOST_RECORD, "run.json of the list")
-    run = RunFolder.open(path)
-    named = run.record.config.get("task")
-    task = Path(named).stem if isinstance(named, str) else None
-    if (result := run.ending) is not None:
-        verdict = "LEARNED" if result.learned else "NOT LEARNED"
-        return _Summary(task, "finished", _short(f"{verdict}. {result_text(result)}"))
-    last = _last_metrics(run.metrics)
-    if last is None:
-        words = "Nothing is measured yet." if running else "No step was made."
-        return _Summary(task, "running" if running else "new", words)
-    hard = "" if last.best_hard is None else f", {share_text(last.best_hard)} right as a program"
-    words = f"After {duration(last.seconds)}: error {last.best_error:.3f}{hard}."
-    return _Summary(task, "running" if running else "stopped", words)
-
-
-def _last_metrics(path: Path) -> Metrics | None:
-    """The last complete line of metrics.jsonl."""
-    if not path.is_file():
-        return None
-    with open(path, "rb") as file:
-        file.seek(max(0, os.fstat(file.fileno()).st_size - 2 * MOST_LINE))
-        lines = file.read(2 * MOST_LINE).split(b"\n")[:-1]
-    return None if not lines else _metrics_of(lines[-1], str(path))
-
-
-def _metrics_of(line: bytes, where: str) -> Metrics:
-    try:
-        return read_record(Metrics, parse_json(line.decode(), infinite=True), where)
-    except ValueError as error:
-        raise NramError(f"{where} cannot be read: {error}") from None
-
-
-@dataclass(frozen=True)
-class _Found(Tolerant):
-    """What is used of a learn folder's report."""
-
-    found: bool
-    program: dict[str, Any] | None = None
-    seconds: float = 0.0
-    notes: list[str] = field(default_factory=list)
-    advice: list[str] = field(default_factory=list)
-    leaves_open: list[str] = field(default_factory=list)
-    question: dict[str, Any] | None = None
-    programs: Annotated[list[dict[str, Any]], Span(0, 100)] = field(default_factory=list)
-
-
-def _report_of(path: Path) -> _Found | None:
-    """The report of a learn folder; None while there is none."""
-    file = path / "report.json"
-    return read_record(_Found, read_json(file, MOST_REPORT, "report"), str(file)) if file.is_file() else None
-
-
-def _summary_of_learning(path: Path, running: bool) -> _Summary:
-    report = _report_of(path)
-    if running:
-        return _Summary(None, "running", "Learning from examples.")
-    if report is None:
-        return _Summary(None, "stopped", "Nothing was found yet.")
-    return _Summary(None, "finished" if report.found else "stopped", _verdict_of(report))
-
-
-def _verdict_of(report: _Found) -> str:
-    what = "FOUND" if report.found else "NOT FOUND"
-    asks = ". Other programs fit too, and give other answers elsewhere" if report.question is not None else ""
-    return f"{what} in {report.seconds:.1f} s{asks}."
-
-
-def _short(text: str) -> str:
-    text = visible(text.replace("\n", " "))
-    return text if len(text) <= MOST_WORDS else f"{text[:MOST_WORDS]} ..."
+    return (summary_of_run if kind == "train" else summary_of_learning)(path, running)
 
 
 # ---- one of them
@@ -216,18 +128,18 @@ def _thinned(rows: list[list[Any]]) -> list[list[Any]]:
 
 
 def _show_learning(entry: Entry) -> dict[str, Any]:
-    report = _report_of(entry.path)
+    report = report_of(entry.path)
     line = _line(entry)
-    found = report or _Found(False)
+    found = report or Reported(False)
     question = [] if found.question is None else [f"An open question: {shown(found.question.get('input'))}"]
     again = shell_command("learn", "EXAMPLES", out=entry.path, resume=True)
     return {
         "task": None,
         "status": line["status"],
         "verdict": line["words"],
-        "facts": [_short(text) for text in (*found.leaves_open[:50], *found.notes[:50], *question)],
+        "facts": [shortened(text) for text in (*found.leaves_open[:50], *found.notes[:50], *question)],
         "explanation": None,
-        "cures": [{"text": _short(text), "command": None} for text in found.advice[:50]],
+        "cures": [{"text": shortened(text), "command": None} for text in found.advice[:50]],
         "members": list(range(max(len(found.programs), found.program is not None))),
         "command": shell_command("show", pasted(entry.path / "program.json")) if found.program else again,
     }
@@ -300,7 +212,7 @@ class _Follower:
         passed = min(self.skipped, len(lines))
         self.skipped -= passed
         where = str(self.path / "metrics.jsonl")
-        return [_row(_metrics_of(line, where)) for line in lines[passed:]], again
+        return [_row(metrics_of(line, where)) for line in lines[passed:]], again
 
 
 async def follow_run(explorer: Any, parts: Mapping[str, Any]) -> AsyncIterator[tuple[str, Any]]:
