@@ -21,6 +21,7 @@ from nram.explorer.folders import entries, find_entry
 from nram.explorer.runs import COLUMNS, follow_run
 from nram.explorer.settings import Settings
 from nram.programs.library import load_program
+from nram.training import summary
 from nram.training.config import StageConfig, TrainConfig
 from nram.training.run_folder import RunFolder
 
@@ -226,7 +227,7 @@ def test_an_id_is_no_path(make, client, settings, path):
         ("run.json", b"\xff\xfe", "not text"),
         ("run.json", b'{"format": 99}', "format 99"),
         ("run.json", b"[" * 3000, "nested"),
-        ("run.json", b" " * (runs.MOST_RECORD + 1), "too large"),
+        ("run.json", b" " * (summary.MOST_RECORD + 1), "too large"),
         ("result.json", b'{"seconds": "x"}', "cannot be used"),
         ("metrics.jsonl", b"{}\n", "cannot be used"),
         ("metrics.jsonl", b"\xff\n", "cannot be read"),
@@ -237,7 +238,7 @@ def test_a_damaged_run_is_a_line_that_says_so(make, listed, client, name, conten
     (make("bad", 1).path / name).write_bytes(content)
     found = listed()
     assert found["good"]["status"] == "stopped" and found["bad"]["status"] == "damaged"
-    assert words in found["bad"]["words"] and len(found["bad"]["words"]) <= runs.MOST_WORDS + 4
+    assert words in found["bad"]["words"] and len(found["bad"]["words"]) <= summary.MOST_WORDS + 4
     answer = client.get("/api/runs/bad")
     assert answer.status_code == 400 and "Traceback" not in answer.text and answer.json()["error"]
 
