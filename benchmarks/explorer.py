@@ -3,7 +3,7 @@
     python benchmarks/explorer.py --out results/explorer.jsonl
     python benchmarks/tables.py explorer results/explorer.jsonl
 
-`steps` asks for one step of each program of the zoo, and `million` for pieces of a run of a million steps. `states` asks
+`steps` asks for one step of each program of the zoo, `million` for pieces of a run of a million steps. `states` asks
 for pieces of 200,000 steps of a program with two states, which machine code cannot skip. `networks` asks for whole runs
 of the zoo's networks on 64 cells. `clients` lets a hundred clients step at once, each through a run of its own, and
 compares every answer with the interpreter. The server is a process of its own. The clients are on the same machine and

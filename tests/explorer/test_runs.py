@@ -324,6 +324,7 @@ def test_files_of_user_defined_tasks_are_not_executed(make, listed, client, ask,
         "task": "task",
         "status": "stopped",
         "words": "After 0:02: error 0.040.",
+        "next": f"nram train {file} --out {tmp_path / 'runs' / 'own'} --resume",
     }
     for error in (
         client.get("/api/runs/own").json()["error"],
