@@ -194,8 +194,10 @@ def main() -> None:
     chosen = parser.parse_args()
     with chosen.out.open("a") as out:
         for part in chosen.parts.split(","):
+            began = time.perf_counter()
             with server() as port:
                 found = PARTS[part](port)
+            found["seconds"] = round(time.perf_counter() - began, 1)
             line = {"subject": part, "seed": 0, "command": f"benchmarks/explorer.py --parts {part}", **found}
             line |= {"device": f"{cpu_cores()} x {platform.machine()} CPU", "versions": versions()}
             out.write(json.dumps(line) + "\n")
