@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import shutil
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from nram.programs.library import find_entry, zoo_weights
 from nram.training.run_folder import RunFolder, read_config
@@ -40,6 +41,17 @@ def make(explorer):
     yield make
     for run in made:
         shutil.rmtree(run.path)
+
+
+def seen(page: Page, hidden: bool = False) -> None:
+    """Tell the page that it is seen, or that it is not."""
+    page.evaluate(
+        """(hidden) => {
+          Object.defineProperty(document, "hidden", { configurable: true, get: () => hidden });
+          document.dispatchEvent(new Event("visibilitychange"));
+        }""",
+        hidden,
+    )
 
 
 def points(page: Page, chart: str, line: int = 0) -> int:
@@ -91,6 +103,7 @@ def test_a_live_run_is_drawn_as_it_grows(page, explorer, make):
         expect(page.locator(".curve-legend").first).to_contain_text("hard: best")
     expect(page.locator(".run-detail .tag")).to_have_text("‖ stopped")
     run.write_result(RESULT)
+    seen(page)  # a run that is stopped is looked at again when the page is
     expect(page.locator(".run-detail .tag")).to_have_text("✓ finished")
     expect(page.locator(".run-told")).to_contain_text("NOT LEARNED")
     expect(page.locator(".run-told")).to_contain_text("What may help")
@@ -180,3 +193,106 @@ def test_on_a_phone_and_in_the_dark(new_page, explorer, make, no_axe_problems):
         no_axe_problems(page)
     letters = page.locator(".curves text").first.evaluate("one => one.getBoundingClientRect().height")
     assert letters > 9  # a small chart has no smaller letters
+
+
+def streams(page: Page) -> list[str]:
+    """The names of the runs whose events the page asks for, from now on."""
+    found: list[str] = []
+    page.on("request", lambda one: found.append(one.url) if "/events" in one.url else None)
+    return found
+
+
+def test_runs_that_are_stopped_hold_no_connection(page, explorer, make):
+    """A browser allows six connections to a server, for all its tabs: the second one would wait for ever."""
+    names = [make(f"still-{number}", 2).path.name for number in range(7)]
+    asked = streams(page)
+    page.goto(explorer.link("runs", run=names[0], other="|".join(names[1:])))
+    expect(page.locator(".run-comparison tbody tr")).to_have_count(7)
+    other = page.context.new_page()
+    other.goto(explorer.link("runs", run=names[0]))
+    expect(other.get_by_role("heading", name="still-0")).to_be_visible()
+    assert asked == []
+
+
+def test_few_of_the_running_runs_hold_a_connection(page, explorer, make):
+    runs = [make(f"busy-{number}", 2) for number in range(3)]
+    asked = streams(page)
+    with contextlib.ExitStack() as locks:
+        for run in runs:
+            locks.enter_context(run.locked())
+        page.goto(explorer.link("runs", run="busy-0", other="busy-1|busy-2"))
+        expect(page.locator(".run-comparison tbody tr")).to_have_count(3)
+        for run in runs:
+            run.append_metrics(row(3))
+        for line in range(3):
+            path = page.locator(".curve > path:first-child").nth(line)
+            expect(path).to_have_attribute("d", re.compile("^M(.*[HV]){4}"))
+        assert len({url.split("/events")[0] for url in asked}) == 2
+
+
+def test_a_page_that_is_not_seen_holds_no_connection(page, explorer, make):
+    run = make("watched", 2)
+    asked = streams(page)
+    with run.locked():
+        with page.expect_request("**/events/**"):
+            page.goto(explorer.link("runs", run="watched"))
+        expect(page.locator(".run-detail .tag")).to_have_text("▶ running")
+        with page.expect_event("requestfailed", lambda one: "/events" in one.url):
+            seen(page, hidden=True)
+        run.append_metrics(row(3))
+        with page.expect_request("**/events/**"):
+            seen(page)
+        expect(page.locator(".curve > path:first-child").first).to_have_attribute(
+            "d", re.compile("^M[^L]*(L[^L]*){2}$")
+        )
+        with page.expect_event("requestfailed", lambda one: "/events" in one.url):
+            page.get_by_role("link", name="Machine").click()  # the same when the view is left
+    assert len(asked) >= 2
+
+
+def test_metrics_that_become_unreadable_are_told_once(page, explorer, make):
+    run = make("spoiled", 2)
+    asked = streams(page)
+    with run.locked():
+        page.goto(explorer.link("runs", run="spoiled"))
+        expect(page.locator(".run-detail .tag")).to_have_text("▶ running")
+        with (run.path / "metrics.jsonl").open("a") as file:
+            file.write("[1, 2]\n")
+        expect(page.locator(".runs-view .problem")).to_contain_text("metrics.jsonl")
+        expect(page.locator(".run-detail")).to_be_visible()  # what was shown stays
+        assert len(asked) == 1
+
+
+def test_a_stream_that_is_refused_says_why(page, explorer, make):
+    run = make("refused", 2)
+    words = "too many pages watch this server: close some of them"
+    page.route("**/events/**", lambda route: route.fulfill(status=429, json={"error": words}))
+    with run.locked():
+        page.goto(explorer.link("runs", run="refused"))
+        expect(page.locator(".runs-view .problem")).to_have_text(words)
+
+
+def test_links_with_damaged_names_say_so(page, explorer):
+    page.goto(f"{explorer.url}#runs?run=x&other=%25E0%25A4%25A")
+    expect(page.locator(".runs-view .problem")).to_contain_text("the names of its runs cannot be read")
+    page.goto(explorer.link("runs", run="a/../b"))
+    expect(page.locator(".runs-view .problem")).to_contain_text("“a/../b” is not the name of a run")
+    page.get_by_role("link", name="All runs").click()
+    expect(page.get_by_role("heading", name="Runs", exact=True)).to_be_visible()
+
+
+def test_a_run_that_comes_late_is_not_shown_in_place_of_another(page, explorer, make):
+    """Nor is it listened to."""
+    late, soon = make("late", 3), make("soon", 2)
+    asked = streams(page)
+    held: list[Route] = []
+    page.route("**/api/runs/late", lambda route: held.append(route))
+    with late.locked(), soon.locked():
+        with page.expect_request("**/api/runs/late"):
+            page.goto(explorer.link("runs", run="late"))
+        page.goto(explorer.link("runs", run="soon"))
+        expect(page.get_by_role("heading", name="soon")).to_be_visible()
+        with page.expect_response("**/api/runs/late"):
+            held[0].continue_()
+        expect(page.get_by_role("heading", name="soon")).to_be_visible()
+        assert not any("late" in url for url in asked)

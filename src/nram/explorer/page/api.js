@@ -10,6 +10,12 @@ export class ApiError extends Error {
 }
 
 export class Api {
+  constructor() {
+    this.streams = new Set();
+    // A browser allows six connections to a server, for all its tabs: a page that nobody sees holds none.
+    document.addEventListener("visibilitychange", () => this.streams.forEach((stream) => (document.hidden ? stream.pause() : stream.open())));
+  }
+
   async post(path, body) {
     const headers = { "Content-Type": "application/json", "X-Nram": "1" };
     return this.answered(fetch(path, { method: "POST", headers, body: JSON.stringify(body) }));
@@ -38,25 +44,75 @@ export class Api {
     return value;
   }
 
-  /** Listen to server-sent events. Returns a function that ends it. "end" ends it too; "failed" is told of a broken line. */
+  /**
+   * Listen to server-sent events. Returns a function that ends it. "end" and "failed" end it too; "failed" is also told
+   * of a stream that the server refuses, with its words. A page that becomes visible again listens from the beginning.
+   */
   events(path, handlers) {
-    const source = new EventSource(path);
-    const close = () => source.close();
-    for (const [name, handler] of Object.entries(handlers)) {
-      source.addEventListener(name, (event) => handler(event.data ? JSON.parse(event.data) : {}));
+    const stream = new Stream(path, handlers, this.streams);
+    if (!document.hidden) {
+      stream.open();
     }
-    source.addEventListener("end", close);
-    source.addEventListener("error", () => {
-      if (source.readyState === EventSource.CLOSED) {
-        handlers.failed?.({ error: "The connection to the server was lost." });
-      }
-    });
-    return close;
+    return () => stream.close();
   }
 
   /** A run of a program on a memory, for a stage: see player.js. */
   source(program, memory, size, steps) {
     return new ServerSource(this, program, memory, size, steps);
+  }
+}
+
+class Stream {
+  constructor(path, handlers, all) {
+    Object.assign(this, { path, handlers, all, source: null });
+    all.add(this);
+  }
+
+  open() {
+    if (this.source !== null) {
+      return;
+    }
+    const source = new EventSource(this.path);
+    this.source = source;
+    const ends = { end: () => {}, failed: () => {} };
+    for (const [name, handler] of Object.entries({ ...ends, ...this.handlers })) {
+      source.addEventListener(name, (event) => {
+        if (name in ends) {
+          this.close();
+        }
+        handler(event.data ? JSON.parse(event.data) : {});
+      });
+    }
+    source.addEventListener("error", () => {
+      if (source === this.source && source.readyState === EventSource.CLOSED) {
+        this.refused();
+      }
+    });
+  }
+
+  /** The browser does not say why there is no stream: the same address, asked for JSON, does. */
+  async refused() {
+    this.close();
+    const stop = new AbortController();
+    let words = null;
+    try {
+      const answer = await fetch(this.path, { headers: { Accept: "application/json" }, signal: stop.signal });
+      words = answer.ok ? null : (await answer.json()).error;
+    } catch {
+      // it is told below
+    }
+    stop.abort();
+    this.handlers.failed?.({ error: words ?? "The connection to the server was lost." });
+  }
+
+  pause() {
+    this.source?.close();
+    this.source = null;
+  }
+
+  close() {
+    this.pause();
+    this.all.delete(this);
   }
 }
 

@@ -10,9 +10,14 @@ const REDRAW = 250; // milliseconds: rows may come quickly
 const MOST_MEMBERS = 24; // that are offered
 const SIGNS = { running: "▶", finished: "✓", stopped: "‖", new: "·", damaged: "✗" };
 const BETWEEN = "|"; // of ids in a link
+const MOST_STREAMS = 2; // of a comparison: a browser allows six connections to a server, for all its tabs
+const LOOK = 4000; // milliseconds between two looks at a running run without a stream
 
 /** The page's address of a run on the server. An id may have slashes. */
 function addressOf(id) {
+  if (id.split("/").some((part) => part === "." || part === "..")) {
+    throw new Error(`“${id}” is not the name of a run: it has a part “.” or “..”.`); // a browser would change the address
+  }
   return `/api/runs/${id.split("/").map(encodeURIComponent).join("/")}`;
 }
 
@@ -30,15 +35,18 @@ function ago(seconds) {
 
 /** A run's curves and diagnosis, with what is added while it goes on. */
 class RunData {
-  constructor(app, id, onChange) {
-    this.app = app;
-    this.id = id;
-    this.onChange = onChange;
-    this.close = () => {};
+  /** `onChange()` is called after every change, `onFail(error)` when there is no news any more. */
+  constructor(app, id, { onChange, onFail }) {
+    Object.assign(this, { app, id, onChange, onFail, streaming: false, left: false });
+    this.end = () => {};
   }
 
   async load() {
-    this.info = await this.app.api.get(addressOf(this.id));
+    const info = await this.app.api.get(addressOf(this.id));
+    if (this.left) {
+      return;
+    }
+    this.info = info;
     this.looked = Date.now();
     if (this.info.kind === "learn") {
       return;
@@ -49,19 +57,44 @@ class RunData {
     this.status = this.info.status;
   }
 
-  /** Listen to what is added. A run that is stopped may go on. */
-  follow() {
-    if (this.info.kind === "learn" || this.info.status === "finished") {
+  /** Listen to what a running run adds; without a stream, look at it from time to time. */
+  follow(others = []) {
+    this.pause();
+    if (this.left || this.info.kind === "learn" || this.info.status !== "running") {
       return;
     }
-    this.close();
-    this.close = this.app.api.events(`${addressOf(this.id)}/events/${this.info.lines}`, {
+    this.others = others;
+    if (others.filter((run) => run !== this && run.streaming).length >= MOST_STREAMS) {
+      const timer = setTimeout(() => document.hidden || this.reload(), LOOK); // a page that is seen again looks at once
+      this.end = () => clearTimeout(timer);
+      return;
+    }
+    this.streaming = true;
+    this.end = this.app.api.events(`${addressOf(this.id)}/events/${this.info.lines}`, {
       begin: () => this.rows.splice(this.known), // after a broken connection they come again
       rows: ({ rows }) => this.add(rows),
       again: () => this.reload(),
       status: ({ status }) => status !== this.status && this.reload(),
-      failed: () => {},
+      failed: ({ error }) => this.failed(new Error(error)),
     });
+  }
+
+  pause() {
+    this.end();
+    this.streaming = false;
+  }
+
+  /** The view was left: what still arrives is not for it. */
+  close() {
+    this.left = true;
+    this.pause();
+  }
+
+  failed(error) {
+    this.pause();
+    if (!this.left) {
+      this.onFail(error);
+    }
   }
 
   add(rows) {
@@ -74,14 +107,17 @@ class RunData {
   }
 
   async reload() {
-    this.close();
+    this.pause();
     try {
       await this.load();
-    } catch {
-      return; // it is being written: what is shown stays
+    } catch (error) {
+      this.failed(error); // what is shown stays
+      return;
     }
-    this.onChange();
-    this.follow();
+    if (!this.left) {
+      this.onChange();
+      this.follow(this.others);
+    }
   }
 
   get groups() {
@@ -117,8 +153,9 @@ function kindsOfCharts() {
 
 /** One run. */
 class RunDetail {
-  constructor(app) {
+  constructor(app, onFail) {
     this.app = app;
+    this.onFail = onFail;
     this.title = el("h2", { tabindex: -1 });
     this.facts = el("p", { class: "facts" });
     this.verdict = el("p", { class: "verdict" });
@@ -136,20 +173,30 @@ class RunDetail {
   }
 
   async open(id) {
-    if (this.run?.id !== id) {
-      this.close();
-      this.left.clear();
-      this.run = new RunData(this.app, id, () => this.later());
+    const run = new RunData(this.app, id, { onChange: () => this.later(), onFail: this.onFail });
+    this.opening = run;
+    await run.load();
+    if (this.opening !== run) {
+      return; // the view was left, or another run was asked for
     }
-    await this.run.load();
+    if (this.run?.id !== id) {
+      this.left.clear();
+      fill(this.filter);
+    }
+    this.run = run;
     this.render();
-    this.run.follow();
+    run.follow();
   }
 
   close() {
-    this.run?.close();
+    this.opening?.close();
+    this.opening = null;
     clearTimeout(this.timer);
     this.timer = undefined;
+  }
+
+  reload() {
+    return this.run.reload();
   }
 
   later() {
@@ -226,8 +273,9 @@ class RunDetail {
 
 /** Several runs, with the best so far of each in the same charts. */
 class RunComparison {
-  constructor(app) {
+  constructor(app, onFail) {
     this.app = app;
+    this.onFail = onFail;
     this.runs = [];
     const share = { least: 0, most: 1, words: percent };
     const [least, most] = [Math.min, Math.max];
@@ -243,17 +291,26 @@ class RunComparison {
 
   async open(ids) {
     this.close();
-    const runs = ids.map((id) => new RunData(this.app, id, () => this.later()));
+    const runs = ids.map((id) => new RunData(this.app, id, { onChange: () => this.later(), onFail: this.onFail }));
+    this.opening = runs;
     await Promise.all(runs.map((run) => run.load()));
+    if (this.opening !== runs) {
+      return;
+    }
     this.runs = runs.filter((run) => run.info.kind === "train");
     this.draw();
-    this.runs.forEach((run) => run.follow());
+    this.runs.forEach((run) => run.follow(this.runs));
   }
 
   close() {
-    this.runs.forEach((run) => run.close());
+    this.opening?.forEach((run) => run.close());
+    this.opening = null;
     clearTimeout(this.timer);
     this.timer = undefined;
+  }
+
+  reload() {
+    return Promise.all(this.runs.map((run) => run.reload()));
   }
 
   later() {
@@ -278,6 +335,9 @@ export class RunsView {
   constructor(app) {
     this.app = app;
     this.chosen = new Set();
+    this.jobs = 0; // links that were followed so far: only the last one counts
+    this.opened = this.shown = null;
+    document.addEventListener("visibilitychange", () => this.seen());
     this.list = el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "List of runs" });
     this.compare = el("button", { type: "button", disabled: true, onclick: () => this.openComparison() }, "Compare");
     this.note = el("p", { class: "hint" }, "Choose two or more training runs to compare them.");
@@ -291,41 +351,80 @@ export class RunsView {
 
   async show(values) {
     this.hide();
+    const job = this.jobs;
     this.problem.hidden = true;
-    const ids = [values.run, ...(values.other ?? "").split(BETWEEN).map(decodeURIComponent)].filter(Boolean);
+    let ids;
+    try {
+      ids = [values.run, ...(values.other ?? "").split(BETWEEN).map(decodeURIComponent)].filter(Boolean);
+    } catch {
+      ids = [];
+      fill(this.place);
+      this.back.hidden = false;
+      this.all.hidden = true;
+      this.fail(new Error("This link is damaged: the names of its runs cannot be read."));
+      return;
+    }
     const several = ids.length > 1;
     this.back.hidden = ids.length === 0;
     this.all.hidden = this.title.hidden = ids.length > 0;
     if (ids.length === 0) {
       fill(this.place);
       await this.refresh();
-      this.timer = setInterval(() => this.refresh(), REFRESH);
+      if (job === this.jobs) {
+        this.timer = setInterval(() => document.hidden || this.refresh(), REFRESH);
+      }
       return;
     }
-    this.shown = several ? (this.comparison ??= new RunComparison(this.app)) : (this.detail ??= new RunDetail(this.app));
+    const onFail = (error) => this.fail(error);
+    const shown = several ? (this.comparison ??= new RunComparison(this.app, onFail)) : (this.detail ??= new RunDetail(this.app, onFail));
+    this.opened = shown;
     try {
-      await this.shown.open(several ? ids : ids[0]);
-      fill(this.place, this.shown.element);
+      await shown.open(several ? ids : ids[0]);
+      if (job === this.jobs) {
+        this.shown = shown;
+        fill(this.place, shown.element);
+      }
     } catch (error) {
-      fill(this.place);
-      this.app.fail(this.problem, error);
-      this.problem.hidden = false;
+      if (job === this.jobs) {
+        shown.close();
+        fill(this.place);
+        this.fail(error);
+      }
     }
   }
 
   hide() {
+    this.jobs += 1;
     clearInterval(this.timer);
-    this.shown?.close();
-    this.shown = null;
+    this.opened?.close();
+    this.opened = this.shown = null;
+  }
+
+  /** The page is seen again: a run that was stopped may go on by now. */
+  seen() {
+    if (!document.hidden && this.shown !== null) {
+      this.problem.hidden = true;
+      this.shown.reload();
+    }
+  }
+
+  fail(error) {
+    this.app.fail(this.problem, error);
+    this.problem.hidden = false;
   }
 
   async refresh() {
+    const job = this.jobs;
     let found;
     try {
       found = (await this.app.api.get("/api/runs")).runs;
     } catch (error) {
-      this.app.fail(this.problem, error);
-      this.problem.hidden = false;
+      if (job === this.jobs) {
+        this.fail(error);
+      }
+      return;
+    }
+    if (job !== this.jobs) {
       return;
     }
     this.problem.hidden = true;
