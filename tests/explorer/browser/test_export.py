@@ -130,3 +130,65 @@ def test_the_data_of_a_page_can_be_read_by_programs(tmp_path):
     start = text.index('<script type="application/json" id="data">') + len('<script type="application/json" id="data">')
     data = json.loads(text[start : text.index("</script>", start)])
     assert program_from(json.dumps(data["table"])) == program
+
+
+def test_a_word_that_is_no_value_for_a_cell_changes_nothing(page, tmp_path):
+    program = load_program("reverse@searched")
+    inputs = task_inputs(program, get_task("reverse"), 3)
+    open_page(page, tmp_path / "page.html", program, inputs)
+    error = page.locator(".export-inputs .error").nth(1)
+    for word, problem in (
+        ("9999", "the values are 0 to"),
+        ("1 2", "“1 2” is not a value for cell 1"),
+        ("", "is not a"),
+    ):
+        page.locator("button.value").nth(1).click()
+        page.locator(".value-input").fill(word)
+        page.keyboard.press("Enter")
+        expect(error).to_contain_text(problem)
+        assert shown(page)[0] == inputs[0]["input"]
+    expect(page.get_by_label("Input")).to_have_value("0")
+
+
+def test_the_link_keeps_a_memory_that_was_typed(page, new_page, tmp_path):
+    program = load_program("reverse@searched")
+    path = tmp_path / "page.html"
+    open_page(page, path, program, task_inputs(program, get_task("reverse")))
+    page.get_by_label("Memory", exact=True).fill("3 6 5 0 0 0 0")
+    expect(page).to_have_url(re.compile("#m=3,6,5,0,0,0,0&step=0$"))
+    page.locator("h1").click()
+    page.keyboard.press("ArrowRight")
+    expect(page).to_have_url(re.compile("&step=1$"))
+    other = new_page()
+    other.goto(page.url)
+    expect(other.locator(".step-words")).to_have_text(page.locator(".step-words").inner_text())
+    assert shown(other) == shown(page)
+
+
+COUNTER = (
+    "nram program 1\nname: count\nregisters: r1\n\nalways:\n    o1 = READ(0)\n    o2 = INC(o1)\n    WRITE(0, o2)\n"
+)
+
+
+def test_a_long_run_leaves_the_page_usable(page, tmp_path):
+    """And its end is shown at once: it is near a situation that was kept."""
+    steps = 2_000_000
+    path = tmp_path / "page.html"
+    path.write_text(exported_page(program_from(COUNTER), [{"input": [1, 2, 0, 0], "steps": steps}]))
+    page.add_init_script(
+        """
+        window.longest = 0;
+        let last = performance.now();
+        setInterval(() => {
+          window.longest = Math.max(window.longest, performance.now() - last);
+          last = performance.now();
+        }, 5);
+        """
+    )
+    page.goto(path.as_uri())
+    expect(page.locator(".step-words")).to_contain_text("Step 1 of 2,000,000")
+    assert page.evaluate("window.longest") < 1000
+    page.locator("h1").click()
+    page.keyboard.press("End")
+    expect(page.locator(".step-words")).to_contain_text("Stopped at the limit of 2,000,000 steps")
+    assert shown(page)[0][0] == (1 + steps) % 4

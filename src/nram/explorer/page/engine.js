@@ -1,8 +1,10 @@
 // A run of a program without a server: the source of steps of an exported page.
 // MODULES, written by nram from the project's own table of modules, says what each module does.
 
-const SNAPSHOT_EVERY = 1000; // steps between the situations that are kept
+const SNAPSHOT_EVERY = 500; // steps between the situations that are kept, in a short run
 const MOST_SNAPSHOTS = 200;
+const SLICE = 20; // milliseconds of work, after which the page may do something else
+const BETWEEN_CLOCKS = 256; // steps between two looks at the clock
 
 /** A program in the middle of a run. */
 class Machine {
@@ -69,17 +71,39 @@ class Machine {
   }
 }
 
-/** The steps of one run, as the server's /api/trace gives them. */
+/** The steps of one run, as the server's /api/trace gives them. The run is carried out when its first piece is wanted. */
 export class Engine {
   /** `table` is a program's JSON form; `modules` is MODULES. */
   constructor(table, modules, memory, limit) {
     this.limit = limit;
     this.snapshots = [new Machine(table, modules, memory)];
+    this.running = null;
+    this.stopped = false;
+  }
+
+  /** Leave a run that nobody wants any more. */
+  stop() {
+    this.stopped = true;
+  }
+
+  /** Carry out the whole run, in slices. When there are too many snapshots, every other one goes. */
+  async run() {
     const machine = this.snapshots[0].copy();
-    while (!machine.halted && machine.steps < limit) {
+    let every = SNAPSHOT_EVERY;
+    let began = performance.now();
+    while (!machine.halted && machine.steps < this.limit) {
       machine.step();
-      if (machine.steps % SNAPSHOT_EVERY === 0 && this.snapshots.length < MOST_SNAPSHOTS) {
+      if (machine.steps % every === 0) {
         this.snapshots.push(machine.copy());
+        if (this.snapshots.length === MOST_SNAPSHOTS) {
+          this.snapshots = this.snapshots.filter((_, index) => index % 2 === 0);
+          every *= 2;
+        }
+      }
+      if (machine.steps % BETWEEN_CLOCKS === 0 && performance.now() - began > SLICE) {
+        await new Promise((done) => setTimeout(done, 0));
+        if (this.stopped) throw new Error("This run was left for another one.");
+        began = performance.now();
       }
     }
     this.end = machine;
@@ -87,6 +111,8 @@ export class Engine {
 
   /** The answer of /api/trace to the same question. */
   async piece(start, count) {
+    this.running ??= this.run();
+    await this.running;
     const from = Math.min(start, this.end.steps);
     const nearest = this.snapshots.filter((one) => one.steps <= from).at(-1);
     const machine = nearest.copy();

@@ -33,6 +33,16 @@ export function parseMemory(text, size, most) {
   });
 }
 
+/** The memory with another value in a cell; an Error says why the word is none for it. */
+export function withCell(memory, size, cell, word) {
+  const value = whole(word);
+  const cells = Math.max(size, memory.length, cell + 1);
+  if (value === null || value >= cells) {
+    throw new Error(`“${word.slice(0, 20)}” is not a value for cell ${cell}: with ${cells} cells the values are 0 to ${cells - 1}.`);
+  }
+  return Array.from({ length: Math.max(memory.length, cell + 1) }, (_, index) => (index === cell ? value : memory[index] ?? 0));
+}
+
 function sampleWords({ task, steps, cells }) {
   return `Example of ${task}: T(n) = ${counted(steps, "step")}, ${counted(cells.length, "output cell")}.`;
 }
@@ -60,6 +70,7 @@ export class InputPanel {
     this.limits = app.start.limits;
     this.info = null; // the program; none while the first one cannot be shown
     this.given = null; // what a link says about the output of the memory in it
+    this.onStale = () => {}; // told whether what is shown is of an earlier input, because this one cannot be used
     this.jobs = 0;
     const typed = () => this.later();
     this.memory = el("textarea", { rows: 3, spellcheck: "false", autocomplete: "off", class: "numbers", oninput: typed });
@@ -183,22 +194,16 @@ export class InputPanel {
     }, PAUSE);
   }
 
-  /** Change one cell of the input; null if the word is not a value for it. */
+  /** Change one cell of the input. A word that is no value for it is told, and changes nothing. */
   editCell(cell, word) {
-    const memory = this.last.memory.slice();
-    while (memory.length <= cell) {
-      memory.push(0);
-    }
-    const value = whole(word);
-    const cells = Math.max(this.last.cells, memory.length);
-    if (value === null || value >= cells) {
-      setError(this.memory, `“${word.slice(0, 20)}” is not a value for cell ${cell}: with ${cells} cells the values are 0 to ${cells - 1}.`);
+    try {
+      this.memory.value = withCell(this.last.memory, this.last.cells, cell, word).join(" ");
+    } catch (error) {
+      setError(this.memory, error.message);
       return;
     }
-    memory[cell] = value;
     this.sampled = null;
     this.given = null;
-    this.memory.value = memory.join(" ");
     this.run();
   }
 
@@ -209,6 +214,7 @@ export class InputPanel {
   /** Check the fields and hand the input on. */
   async run() {
     const input = this.checked();
+    this.onStale(input === null);
     if (input === null) {
       return;
     }
@@ -218,6 +224,7 @@ export class InputPanel {
     try {
       await this.onInput(input);
     } catch (error) {
+      this.onStale(true);
       setError(this.memory, error.message);
     }
   }

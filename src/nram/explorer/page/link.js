@@ -49,8 +49,8 @@ function referenceOf(values, key) {
     return null;
   }
   if (words.startsWith("run:")) {
-    const [, member, run] = words.split(":");
-    return { run, member: whole(member) ?? 0 };
+    const [member, ...run] = words.slice(4).split(":");
+    return { run: run.join(":"), member: whole(member) ?? 0 };
   }
   return words.startsWith("text:") ? { text: words.slice(5) } : { name: words };
 }

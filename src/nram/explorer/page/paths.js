@@ -9,6 +9,9 @@ const HIGHEST = 150;
 const WIDEST_STEP = 26;
 const CELL = 13; // pixels of a cell in a small memory
 
+// One listener for all panels, also those to come: one of each panel would keep its whole stage for ever.
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => document.querySelectorAll(".paths canvas").forEach((canvas) => canvas.draw()));
+
 /** The paths of the pointers. `onJump(position)` is called when a step is clicked. */
 export class PathsPanel {
   constructor(onJump) {
@@ -20,7 +23,7 @@ export class PathsPanel {
     this.range = el("p", { class: "hint" });
     this.element = el("section", { class: "panel" }, el("h3", null, "Where it reads and writes"), this.place, this.range, key());
     new ResizeObserver(() => this.draw()).observe(this.place);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
+    this.canvas.draw = () => this.draw();
   }
 
   show(frame) {
