@@ -80,6 +80,7 @@ def test_a_job_from_its_start_to_its_result(form, no_axe_problems):
     page.get_by_role("button", name="Run it in the machine").click()
     page.get_by_role("button", name="To the end").click()
     expect(page.locator(".machine-view .step-words")).to_have_text(re.compile(r"^End\..*Right"))
+    expect(page).to_have_url(re.compile(r"run=[^&]*mine[^&]*&member=0"))  # which outlives the server
 
 
 def test_a_job_that_is_watched_and_stopped(form):

@@ -270,3 +270,65 @@ def test_a_file_is_opened(page, explorer):
     page.locator(".machine-view input[type=file]").set_input_files(file)  # pyright: ignore[reportArgumentType]
     expect(page.locator(".machine-view .title-line h2")).to_contain_text("& co")
     expect(page).to_have_url(re.compile("program=text"))
+
+
+def test_keys_on_the_time_line_and_without_letters(page, explorer):
+    open_at(page, explorer, program="reverse@searched", n=4, seed=1)
+    line = page.get_by_label("Time line")
+    line.focus()
+    page.keyboard.press("ArrowRight")
+    expect(line).to_have_value("1")
+    page.keyboard.press(" ")
+    expect(page.locator(".control.main")).to_have_attribute("aria-label", "Pause")
+    page.keyboard.press(" ")
+    page.keyboard.press("?")
+    page.get_by_label("Keys of one character").uncheck()
+    page.keyboard.press("Escape")
+    for _ in range(2):  # the browser keeps it
+        page.keyboard.press("2")
+        page.keyboard.press("i")
+        expect(page.get_by_role("link", name="Machine")).to_have_attribute("aria-current", "page")
+        expect(page.get_by_label("Memory", exact=True)).not_to_be_focused()
+        page.keyboard.press("End")
+        expect(page.locator(".step-words")).to_contain_text("End")
+        expect(page).to_have_url(re.compile("step=6"))
+        page.reload()
+        expect(page.locator(".step-words")).to_contain_text("End")
+    page.get_by_role("button", name="Help on keys").click()
+    page.get_by_label("Keys of one character").check()
+    page.get_by_role("button", name="Close").click()
+    page.locator("h1").click()
+    page.keyboard.press("2")
+    expect(page.get_by_role("link", name="Program")).to_have_attribute("aria-current", "page")
+
+
+def test_a_memory_that_cannot_be_used_leaves_a_stage_that_is_marked(page, explorer):
+    open_at(page, explorer, program="reverse@searched", memory="4 7 8 5 0 0 0 0 0")
+    memory = page.get_by_label("Memory", exact=True)
+    memory.fill("1 2 x")
+    expect(page.locator(".stage-place")).to_have_class(re.compile("stale"))
+    memory.fill("4 7 8 5 0 0 0 0 1")
+    expect(page.locator(".stage-place")).not_to_have_class(re.compile("stale"))
+
+
+def test_a_stage_that_is_not_shown_any_more_is_not_kept(page, explorer):
+    """Each panel listened to the browser's colours for ever, with its whole stage."""
+    page.add_init_script(
+        """
+        window.listeners = 0;
+        const add = MediaQueryList.prototype.addEventListener;
+        MediaQueryList.prototype.addEventListener = function (...given) {
+          window.listeners += 1;
+          return add.apply(this, given);
+        };
+        """
+    )
+    open_at(page, explorer, program="reverse@searched")
+    before = page.evaluate("window.listeners")
+    for name in ("copy", "swap", "merge"):
+        page.locator(".machine-view .picker select").select_option(f"{name}@searched")
+        expect(page.locator(".machine-view .title-line h2")).to_contain_text(name)
+        expect(page.locator(".step-words")).to_contain_text("Step 1")
+    assert page.evaluate("window.listeners") == before
+    page.emulate_media(color_scheme="dark")
+    expect(page.locator(".paths canvas")).to_be_visible()

@@ -102,6 +102,57 @@ def test_a_trained_program_as_it_was_extracted(page, new_page, explorer):
     expect(other.get_by_label("Form of the network's program")).to_have_value("raw")
 
 
+def open_text(page: Page, text: str) -> None:
+    file = {"name": "given.nram", "mimeType": "text/plain", "buffer": text.encode()}
+    page.locator(".program-view input[type=file]").set_input_files(file)  # pyright: ignore[reportArgumentType]
+
+
+def test_undo_goes_back_to_the_program_that_was_opened(page, explorer):
+    page.goto(explorer.link("program", program="swap@searched"))
+    ready(page, "program")
+    title, undo = page.locator(".program-view h2"), page.get_by_role("button", name="Undo all changes")
+    editor = page.get_by_label("Text of the program")
+    open_text(page, to_text(load_program("copy@searched")).replace("name: ", "name: my-"))
+    expect(title).to_contain_text("my-")
+    expect(undo).to_be_hidden()  # a file that was just opened is not edited
+    opened = editor.input_value()
+    editor.fill(opened + "\n# more\n")
+    expect(undo).to_be_visible()
+    page.get_by_role("button", name="Run it").click()  # to another view and back: it is still edited
+    ready(page, "machine")
+    page.get_by_role("link", name="Program").click()
+    expect(editor).to_have_value(re.compile("more"))
+    undo.click()
+    expect(editor).to_have_value(opened)
+    expect(title).to_contain_text("my-")
+    expect(undo).to_be_hidden()
+
+
+@pytest.mark.parametrize("view", ["program", "evidence", "machine"])
+def test_a_program_that_comes_late_does_not_replace_another(page, explorer, view):
+    page.goto(explorer.link(view, program="swap@searched"))
+    ready(page, view)
+    held = []
+
+    def hold(route):
+        if "merge@searched" in (route.request.post_data or "") and not held:
+            held.append(route)
+        else:
+            route.continue_()
+
+    page.route("**/api/program", hold)
+    choice = page.locator(f".{view}-view .picker select").first
+    with page.expect_request("**/api/program"):
+        choice.select_option("merge@searched")
+    choice.select_option("copy@searched")
+    title = page.locator(f".{view}-view .title-line h2")
+    expect(title).to_contain_text("copy")
+    with page.expect_response("**/api/program"):
+        held[0].continue_()
+    expect(title).to_contain_text("copy")
+    expect(page).to_have_url(re.compile("copy%40searched"))
+
+
 # ---- evidence
 
 
@@ -118,11 +169,31 @@ def test_a_wrong_program_is_caught_and_its_counterexample_is_watched(page, explo
     page.get_by_label("Seconds for each part").fill("1")
     page.get_by_role("button", name="Verify now").click()
     expect(page.locator(".verdict")).to_contain_text("Wrong", timeout=30_000)
+    expect(page).to_have_url(re.compile("job="))
+    page.reload()  # the link keeps the verification
+    expect(page.locator(".verdict")).to_contain_text("Wrong")
     page.get_by_role("button", name="Watch it go wrong").click()
     ready(page, "machine")
     page.keyboard.press("End")
     expect(page.locator(".machine-view .step-words")).to_contain_text("Wrong in")
     expect(page.locator(".cell.wrong").first).to_be_visible()
+
+
+def test_a_verified_program_is_saved_with_its_evidence(page, explorer):
+    page.goto(explorer.link("evidence", program="access@searched"))
+    ready(page, "evidence")
+    page.get_by_label("Seconds for each part").fill("1")
+    page.get_by_role("button", name="Verify now").click()
+    with page.expect_download(timeout=30_000) as got:
+        page.get_by_role("button", name="Save with this evidence").click()
+    assert got.value.suggested_filename.endswith(".nram")
+    assert "\nverified: " in got.value.path().read_text()
+
+
+def test_a_verification_that_is_gone_is_told(page, explorer):
+    page.goto(explorer.link("evidence", program="access@searched", job="0badcafe"))
+    expect(page.locator(".verified")).to_contain_text("there is no job '0badcafe'")
+    expect(page.get_by_role("button", name="Verify now")).to_be_enabled()
 
 
 # ---- compare
@@ -242,7 +313,24 @@ def test_links_that_make_no_sense_say_so(page, explorer):
     assert page.locator("main img").count() == 0
     page.goto(explorer.link("nothing", step="-5", n="1e9", seed="x"))
     ready(page, "machine")
+    expect(page.get_by_text("There is no view “nothing”. This is the view “Machine”.")).to_be_visible()
+    page.keyboard.press("2")
+    ready(page, "program")
+    expect(page.get_by_text("There is no view")).to_be_hidden()
     page.goto(explorer.link("machine", program="text:nonsense"))
     page.get_by_label("Memory", exact=True).first.fill("1 2 0")
     page.get_by_role("button", name="Mend the text").click()
     expect(page.locator(".problems li")).to_contain_text("it is neither JSON")
+
+
+def test_the_member_and_the_name_of_a_second_run_are_read_from_a_link(page, explorer):
+    page.goto(explorer.url)
+    ready(page, "machine")
+    found = page.evaluate(
+        """async () => {
+          const { programOf, valuesOf } = await import(new URL("link.js", document.baseURI).href);
+          const program = programOf({ other: "run:2:a:b/training/c" }, "other");
+          return [program, valuesOf(program, "other").other];
+        }"""
+    )
+    assert found == [{"run": "a:b/training/c", "member": 2}, "run:2:a:b/training/c"]

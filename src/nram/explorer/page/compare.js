@@ -15,16 +15,19 @@ export class CompareView {
   constructor(app) {
     this.app = app;
     this.position = 0;
-    this.jobs = 0;
+    this.jobs = 0; // runs so far: only the last one counts
+    this.loads = 0; // the same of pairs of programs
     this.sides = ["program", "other"].map((key, index) => ({ key, index, place: el("div", { class: "compare-side" }) }));
     for (const side of this.sides) {
       const label = side.index === 0 ? "First program" : "Second program";
       side.picker = new ProgramPicker(app, (program) => this.pick(side, program), { label });
     }
     this.inputs = new InputPanel(app, (input) => this.run(input));
+    this.inputs.onStale = (stale) => this.stage.classList.toggle("stale", stale);
     this.player = new Player((position) => this.seek(position));
     this.finding = el("div", { class: "finding", role: "status" });
     this.problem = el("div", { class: "problem", role: "alert", hidden: true });
+    this.stage = el("div", { class: "stage" }, this.player.element, this.finding, el("div", { class: "compare" }, this.sides.map((side) => side.place)));
     const pickers = this.sides.map((side) => side.picker.element);
     this.element = el(
       "section",
@@ -35,7 +38,7 @@ export class CompareView {
         { class: "main-side" },
         el("div", { class: "title-line" }, el("h2", null, "Two programs on one input")),
         this.problem,
-        el("div", { class: "stage" }, this.player.element, this.finding, el("div", { class: "compare" }, this.sides.map((side) => side.place))),
+        this.stage,
       ),
     );
   }
@@ -61,15 +64,24 @@ export class CompareView {
 
   async load(programs, values) {
     this.problem.hidden = true;
-    this.position = whole(values.step) ?? 0;
+    this.loads += 1;
+    const load = this.loads;
     let infos;
     try {
       infos = await Promise.all(programs.map((program) => this.app.program(program)));
     } catch (error) {
-      this.app.fail(this.problem, error);
-      this.problem.hidden = false;
+      if (load === this.loads) {
+        this.app.fail(this.problem, error);
+        this.problem.hidden = false;
+      }
       return;
     }
+    if (load !== this.loads) {
+      return;
+    }
+    this.player.pause();
+    this.jobs += 1; // a run of the programs before counts no more
+    this.position = whole(values.step) ?? 0;
     this.sides.forEach((side, index) => {
       side.info = infos[index];
       side.stage = null;
@@ -79,9 +91,9 @@ export class CompareView {
   }
 
   pick(side, program) {
-    const programs = this.sides.map((one) => (one === side ? program : one.info.program));
-    const { task, ...others } = this.current();
-    this.load(programs, side.index === 0 && task ? { size: others.size } : { ...others, task, step: 0 });
+    const programs = this.sides.map((one) => (one === side ? program : one.info?.program ?? this.app.firstProgram()));
+    const { task, ...others } = this.sides.every((one) => one.info) ? this.current() : {};
+    this.app.attempt(this.load(programs, side.index === 0 && task ? { size: others.size } : { ...others, task, step: 0 }));
   }
 
   async run(input) {
@@ -92,6 +104,9 @@ export class CompareView {
       const source = this.app.api.source(side.info.program, input.memory, input.size, input.steps);
       side.stage ??= new MachineStage(side.info, source, { player: this.player, parts: ["registers", "listing"], heading: side.info.title });
       await side.stage.open(source, { expected: input.expected, position: this.position });
+      if (job !== this.jobs) {
+        return;
+      }
       if (side.stage.element.parentNode !== side.place) {
         fill(side.place, side.stage.element);
       }
@@ -106,7 +121,13 @@ export class CompareView {
 
   async seek(position) {
     const stages = this.sides.map((side) => side.stage);
+    if (stages.includes(null)) {
+      return; // other programs are loading
+    }
     await Promise.all(stages.map((stage) => stage.show(position)));
+    if (stages.some((stage) => stage.frame === null)) {
+      return; // it says why
+    }
     const [a, b] = stages.map((stage) => stage.frame);
     const different = new Set(a.memory.map((_, cell) => cell).filter((cell) => a.memory[cell] !== b.memory[cell]));
     stages.forEach((stage) => stage.markDifferences(different));

@@ -1,5 +1,6 @@
 // The evidence view: what is proven, what was only tested, what nobody looked at; and a new verification.
 
+import { download } from "./api.js";
 import { el, field, fill, setError, setText, table } from "./dom.js";
 import { programOf, valuesOf, whole, writeLink } from "./link.js";
 import { capital } from "./panels.js";
@@ -15,8 +16,11 @@ const GROUPS = [
 export class EvidenceView {
   constructor(app) {
     this.app = app;
-    this.close = null;
-    this.picker = new ProgramPicker(app, (program) => this.load(program));
+    this.jobs = 0; // loads so far: only the last one counts
+    this.job = null; // the verification that is shown
+    this.done = false; // whether it has ended
+    this.close = () => {};
+    this.picker = new ProgramPicker(app, (program) => app.attempt(this.load(program)));
     this.title = el("h2", null, "Evidence");
     this.facts = el("p", { class: "facts" });
     this.problem = el("div", { class: "problem", role: "alert", hidden: true });
@@ -53,17 +57,27 @@ export class EvidenceView {
   }
 
   async show(values) {
-    await this.load(programOf(values) ?? this.app.firstProgram());
+    // beside a program, `job` is a verification of it; alone, it is the job that made the program
+    const { job, ...others } = values;
+    const program = programOf(others);
+    await this.load(program ?? programOf(values) ?? this.app.firstProgram(), program === null ? null : job ?? null);
   }
 
-  async load(program) {
+  async load(program, verification = null) {
+    this.jobs += 1;
+    const load = this.jobs;
     this.problem.hidden = true;
     let info;
     try {
       info = await this.app.program(program);
     } catch (error) {
-      this.app.fail(this.problem, error);
-      this.problem.hidden = false;
+      if (load === this.jobs) {
+        this.app.fail(this.problem, error);
+        this.problem.hidden = false;
+      }
+      return;
+    }
+    if (load !== this.jobs) {
       return;
     }
     if (info.fingerprint !== this.info?.fingerprint) {
@@ -81,13 +95,43 @@ export class EvidenceView {
     if (info.task !== null) {
       this.tasks.value = info.task;
     }
-    writeLink("evidence", valuesOf(info.program), true);
+    if (verification !== null && verification !== this.job) {
+      this.forget();
+      this.job = verification;
+    }
+    this.link();
+    if (this.job !== null && !this.done) {
+      this.follow();
+    }
+  }
+
+  link() {
+    const { program } = this.info;
+    // a link has one job: the program of another one is in it as text
+    const named = this.job !== null && "job" in program ? { text: this.info.text } : program;
+    writeLink("evidence", { ...valuesOf(named), job: this.job ?? program.job }, true);
+  }
+
+  /** Listen to a verification. A server tells its events from the beginning. */
+  follow() {
+    this.close();
+    this.start.disabled = true;
+    this.stop.hidden = false;
+    this.close = this.app.api.events(`/api/jobs/${encodeURIComponent(this.job)}/events`, {
+      begin: ({ kind }) => kind === "verify" || this.failed("The job of this link is no verification."),
+      note: ({ text }) => setText(this.note, text),
+      result: (result) => this.tell(result),
+      failed: ({ error }) => this.failed(error),
+      end: () => this.finish(),
+    });
   }
 
   /** Leave the verification of another program. Its process ends by itself. */
   forget() {
-    this.close?.();
+    this.close();
     this.ended();
+    this.job = null;
+    this.done = false;
     fill(this.result);
     setText(this.note, "");
   }
@@ -111,12 +155,10 @@ export class EvidenceView {
     try {
       const { job } = await this.app.api.post("/api/verify", { program: this.info.program, task: this.tasks.value, budget });
       this.job = job;
-      this.close = this.app.api.events(`/api/jobs/${job}/events`, {
-        note: ({ text }) => setText(this.note, text),
-        result: (result) => this.tell(result),
-        failed: ({ error }) => this.failed(error),
-        end: () => this.finish(),
-      });
+      if (!this.element.hidden) {
+        this.link();
+        this.follow();
+      }
     } catch (error) {
       this.failed(error.message);
     }
@@ -132,13 +174,16 @@ export class EvidenceView {
 
   finish() {
     this.ended();
+    this.done = true;
     if (this.result.childElementCount === 0) {
       setText(this.note, "Stopped without a result.");
     }
   }
 
   failed(error) {
+    this.close();
     this.ended();
+    this.done = true;
     setText(this.note, "");
     fill(this.result, el("p", { class: "problem", role: "alert" }, error));
   }
@@ -153,7 +198,9 @@ export class EvidenceView {
     const open = counterexample && el("button", { type: "button", class: "primary", onclick: watch }, "Watch it go wrong");
     const parts = [["proven", "Proven", "✓"], ["tested", "Tested", "≈"], ["undecided", "Not decided", "?"]];
     const lists = parts.filter(([name]) => result[name].length > 0).map(([name, title, sign]) => group(name, title, sign, result[name], ""));
-    fill(this.result, head, open, el("div", { class: "thirds" }, lists));
+    const save = () => download({ name: `${this.info.name}.nram`, type: "text/plain", content: result.program });
+    const keep = result.program && el("button", { type: "button", onclick: save }, "Save with this evidence");
+    fill(this.result, head, el("div", { class: "buttons" }, open, keep), el("div", { class: "thirds" }, lists));
   }
 
   showCounterexample({ memory, expected, cells, steps }) {
@@ -161,7 +208,11 @@ export class EvidenceView {
     this.app.go("machine", { ...valuesOf(this.info.program), memory: memory.join(" "), expected: output, steps });
   }
 
-  hide() {}
+  /** The verification goes on; its events are told again when the view is shown again. */
+  hide() {
+    this.jobs += 1;
+    this.close();
+  }
 }
 
 function group(name, title, sign, sentences, nothing) {

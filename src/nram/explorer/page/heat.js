@@ -16,9 +16,11 @@ export class NetworkView {
   constructor(app) {
     this.app = app;
     this.position = 0;
-    this.jobs = 0;
+    this.jobs = 0; // runs so far: only the last one counts
+    this.loads = 0; // the same of networks
     this.picker = new ProgramPicker(app, (program) => this.pick(program), { label: "Network", filter: (program) => program.network, files: false });
     this.inputs = new InputPanel(app, (input) => this.run(input));
+    this.inputs.onStale = (stale) => this.stage.classList.toggle("stale", stale);
     this.player = new Player((position) => this.seek(position));
     this.title = el("h2", null, "Network");
     this.facts = el("p", { class: "facts" });
@@ -103,14 +105,24 @@ export class NetworkView {
     this.network = network;
     this.values = null;
     setText(this.facts, "The network is loading …");
+    this.loads += 1;
+    const load = this.loads;
+    let [about, info] = [null, null];
     try {
-      [this.about, this.info] = await Promise.all([this.app.api.post("/api/network", { network }), this.app.program(network)]);
+      [about, info] = await Promise.all([this.app.api.post("/api/network", { network }), this.app.program(network)]);
     } catch (error) {
-      setText(this.facts, "");
-      this.fail(error);
+      if (load === this.loads) {
+        setText(this.facts, "");
+        this.fail(error);
+      }
       return;
     }
-    const { about } = this;
+    if (load !== this.loads) {
+      return;
+    }
+    this.player.pause();
+    this.jobs += 1; // a run of the network before counts no more
+    Object.assign(this, { about, info });
     this.picker.set(network, about.title);
     setText(this.title, about.title);
     const facts = [
@@ -128,24 +140,28 @@ export class NetworkView {
   }
 
   pick(network) {
-    this.load(network, {});
+    this.app.attempt(this.load(network, {}));
   }
 
   async run(input) {
     this.jobs += 1;
     const job = this.jobs;
     const source = this.app.api.source(this.info.program, input.memory, input.size, input.steps);
-    await this.hardStage.open(source, { expected: input.expected, position: 0 });
+    const { hardStage, network, about } = this;
+    await hardStage.open(source, { expected: input.expected, position: 0 });
+    if (job !== this.jobs) {
+      return;
+    }
     // a few steps more than the program takes: what the network does after it should have halted is worth seeing
-    const steps = input.steps ?? this.hardStage.reader.total + 2;
-    const most = Math.max(1, Math.min(steps, this.about.most.steps));
+    const steps = input.steps ?? hardStage.reader.total + 2;
+    const most = Math.max(1, Math.min(steps, about.most.steps));
     this.stage.classList.add("waiting");
     try {
-      const answer = await this.app.api.post("/api/soft", { network: this.network, memory: input.memory, memory_size: input.size, max_steps: most });
+      const answer = await this.app.api.post("/api/soft", { network, memory: input.memory, memory_size: input.size, max_steps: most });
       if (job !== this.jobs) {
         return;
       }
-      this.soft = new SoftRun(answer, this.about);
+      this.soft = new SoftRun(answer, about);
     } finally {
       this.stage.classList.remove("waiting");
     }
@@ -157,6 +173,9 @@ export class NetworkView {
 
   async seek(position) {
     await this.hardStage.show(position);
+    if (this.hardStage.frame === null) {
+      return; // it says why
+    }
     this.position = position;
     this.draw();
     this.showWires();

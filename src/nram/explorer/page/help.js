@@ -15,12 +15,33 @@ const KEYS = [
   ["?", "this help"],
 ];
 
+const LETTERS = "nram-letter-keys"; // in the browser's storage
+
 export class HelpDialog {
   constructor() {
+    this.box = el("input", { type: "checkbox", onchange: () => this.keep() });
+    try {
+      this.box.checked = localStorage.getItem(LETTERS) !== "off";
+    } catch {
+      this.box.checked = true; // a browser may forbid to store anything
+    }
     const rows = KEYS.map(([keys, words]) => [el("dt", null, el("kbd", null, keys)), el("dd", null, words)]);
     const close = el("button", { type: "button", class: "primary", onclick: () => this.dialog.close() }, "Close");
-    this.dialog = el("dialog", { "aria-labelledby": "help-title" }, el("h2", { id: "help-title" }, "Keys"), el("dl", { class: "keys" }, rows), close);
+    this.dialog = el("dialog", { "aria-labelledby": "help-title" }, el("h2", { id: "help-title" }, "Keys"), el("dl", { class: "keys" }, rows), el("p", null, el("label", { class: "check" }, this.box, " Keys of one character, as g and 1 (a screen reader or speech may need them)")), close);
     document.body.append(this.dialog);
+  }
+
+  keep() {
+    try {
+      localStorage.setItem(LETTERS, this.box.checked ? "on" : "off");
+    } catch {
+      // it holds until the page is closed
+    }
+  }
+
+  /** Whether keys of one character do something. Space always plays. */
+  letters() {
+    return this.box.checked;
   }
 
   open() {

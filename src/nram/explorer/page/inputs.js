@@ -72,6 +72,7 @@ export class InputPanel {
     this.given = null; // what a link says about the output of the memory in it
     this.onStale = () => {}; // told whether what is shown is of an earlier input, because this one cannot be used
     this.jobs = 0;
+    this.runs = 0;
     const typed = () => this.later();
     this.memory = el("textarea", { rows: 3, spellcheck: "false", autocomplete: "off", class: "numbers", oninput: typed });
     this.size = el("input", { type: "number", min: 1, oninput: typed, placeholder: "as typed" });
@@ -221,11 +222,15 @@ export class InputPanel {
     this.last = { memory: input.memory, cells: input.size ?? input.memory.length };
     const typed = this.given === null ? "The memory was typed: no output is expected." : "The output that is expected came with the link.";
     setText(this.note, this.sampled === null ? typed : sampleWords(this.sampled));
+    this.runs += 1;
+    const run = this.runs;
     try {
       await this.onInput(input);
     } catch (error) {
-      this.onStale(true);
-      setError(this.memory, error.message);
+      if (run === this.runs) {
+        this.onStale(true);
+        setError(this.memory, error.message);
+      }
     }
   }
 

@@ -45,6 +45,7 @@ export class LearnView {
   constructor(app) {
     this.app = app;
     this.job = null;
+    this.shows = 0; // links that were followed so far: only the last one counts
     this.close = () => {};
     this.buildForm();
     this.buildLive();
@@ -58,7 +59,7 @@ export class LearnView {
     const { limits } = this.app.start;
     this.content = el("textarea", { rows: 12, spellcheck: "false", autocomplete: "off", class: "numbers", placeholder: "values,x,result\n3 1 2,1,1\n…" });
     this.name = el("input", { type: "text", value: "examples.csv", autocomplete: "off", spellcheck: "false" });
-    this.file = el("input", { type: "file", class: "sr", tabindex: -1, "aria-label": "File of examples", accept: ".csv,.jsonl,.json,.txt", onchange: () => this.open(this.file.files[0]) });
+    this.file = el("input", { type: "file", class: "sr", tabindex: -1, "aria-label": "File of examples", accept: ".csv,.jsonl,.json,.txt", onchange: () => this.app.attempt(this.open(this.file.files[0])) });
     this.budget = el("input", { type: "number", min: 1, max: MOST_SECONDS, value: 60 });
     this.method = el("select", null, METHODS.map(([value, words]) => el("option", { value, selected: value === "search" }, words)));
     this.seed = el("input", { type: "number", min: 0, value: 0 });
@@ -72,7 +73,7 @@ export class LearnView {
     this.most = limits.examples;
     this.form = el(
       "form",
-      { class: "panel learn-form", novalidate: true, onsubmit: (event) => this.start(event) },
+      { class: "panel learn-form", novalidate: true, onsubmit: (event) => this.app.attempt(this.start(event)) },
       field("Examples", this.content, "CSV with named columns, or JSON objects, one a line. A file can be dropped here."),
       el("div", { class: "buttons" }, pick, this.file, sample),
       field("Name", this.name, "The program and its folder are called so."),
@@ -126,7 +127,7 @@ export class LearnView {
     form.addEventListener("drop", (event) => {
       event.preventDefault();
       form.classList.remove("dropping");
-      this.open(event.dataTransfer.files[0]);
+      this.app.attempt(this.open(event.dataTransfer.files[0]));
     });
   }
 
@@ -195,7 +196,12 @@ export class LearnView {
   // ---- jobs
 
   async show(values) {
+    this.shows += 1;
+    const show = this.shows;
     const known = await this.listJobs();
+    if (show !== this.shows) {
+      return; // the view was left, or another job was asked for
+    }
     const job = values.job ?? this.job;
     if (!job) {
       return;
@@ -213,6 +219,7 @@ export class LearnView {
   }
 
   hide() {
+    this.shows += 1;
     this.close();
     clearTimeout(this.timer);
     this.timer = undefined;
@@ -238,7 +245,7 @@ export class LearnView {
   /** Begin to show a job from its first event. */
   forget() {
     this.close();
-    Object.assign(this, { points: [], bestFound: null, program: null, found: null, runs: new Map() });
+    Object.assign(this, { points: [], bestFound: null, program: null, found: null, now: 0, runs: new Map() });
     this.problem.hidden = this.best.hidden = this.result.hidden = this.training.hidden = true;
     this.wrong.element.hidden = true;
     this.stopButton.hidden = true;
@@ -260,14 +267,14 @@ export class LearnView {
       program: ({ text }) => this.showProgram(text),
       training: (report) => this.train(report),
       result: (result) => this.finish(result),
-      failed: ({ error }) => this.fail(error),
+      failed: ({ error }) => this.failed(error),
       end: ({ status }) => this.ended(status),
     });
   }
 
   started(name) {
     // After a broken connection everything comes again.
-    Object.assign(this, { points: [], runs: new Map() });
+    Object.assign(this, { points: [], now: 0, runs: new Map() });
     fill(this.notes);
     this.problem.hidden = true;
     setText(this.title, name);
@@ -375,6 +382,18 @@ export class LearnView {
     fill(this.problem, el("p", null, first), more.length > 0 ? el("ul", null, more.map((line) => el("li", null, line.replace(/^ *- /, "")))) : null);
   }
 
+  /** The job has failed, or cannot be listened to any more. */
+  async failed(error) {
+    const { job } = this;
+    this.fail(error);
+    const known = await this.listJobs();
+    const status = known?.find((one) => one.job === job)?.status;
+    if (job === this.job && status !== undefined && status !== "running") {
+      this.setStatus(status);
+      this.stopButton.hidden = true;
+    }
+  }
+
   ended(status) {
     this.setStatus(status);
     this.stopButton.hidden = true;
@@ -389,8 +408,8 @@ export class LearnView {
     const buttons = program === null ? null : el(
       "div",
       { class: "buttons" },
-      el("button", { type: "button", class: "primary", onclick: () => this.app.go("machine", { job: this.job, ...exampleOf(result) }) }, "Run it in the machine"),
-      el("button", { type: "button", onclick: () => this.app.go("program", { job: this.job }) }, "Show the program"),
+      el("button", { type: "button", class: "primary", onclick: () => this.app.attempt(this.goTo("machine", result)) }, "Run it in the machine"),
+      el("button", { type: "button", onclick: () => this.app.attempt(this.goTo("program", result)) }, "Show the program"),
       el("button", { type: "button", onclick: () => download({ name: `${folder.split("/").at(-1)}.nram`, type: "text/plain", content: program }) }, "Download program"),
       el("button", { type: "button", onclick: () => download({ name: "report.json", type: "application/json", content: JSON.stringify(json, null, 1) }) }, "Download report"),
     );
@@ -408,6 +427,21 @@ export class LearnView {
     this.best.hidden = true;
     this.draw();
     this.app.say(words);
+  }
+
+  /** Show the result in another view. The link names its folder: a job is forgotten when the server ends. */
+  async goTo(view, result) {
+    const more = view === "machine" ? exampleOf(result) : {};
+    const run = await this.runOf(result.folder);
+    await this.app.go(view, run === null ? { job: this.job, ...more } : { run, member: 0, ...more });
+  }
+
+  /** The id of a folder in the list of runs; null if it is not there. */
+  async runOf(folder) {
+    const name = folder.split("/").at(-1);
+    const { runs } = await this.app.api.get("/api/runs");
+    const found = runs.filter(({ id, kind }) => kind === "learn" && id.split("/").at(-1) === name);
+    return found.length === 1 ? found[0].id : null;
   }
 
   /** A table of the programs that were kept. */

@@ -32,6 +32,7 @@ class App {
     this.main = document.querySelector("main");
     this.live = document.querySelector("#live");
     this.help = new HelpDialog();
+    this.told = el("div", { class: "problem", role: "alert", hidden: true }); // what belongs to no view
   }
 
   async begin() {
@@ -43,7 +44,7 @@ class App {
     }
     this.buildTabs();
     document.addEventListener("keydown", (event) => this.handleKey(event));
-    window.addEventListener("hashchange", () => this.follow());
+    window.addEventListener("hashchange", () => this.attempt(this.follow()));
     document.querySelector("#copy").addEventListener("click", (event) => this.copyLink(event.target));
     document.querySelector("#skip").addEventListener("click", (event) => {
       event.preventDefault(); // the address says what is shown, not where the page is scrolled to
@@ -51,8 +52,19 @@ class App {
     });
     document.querySelector("#help").addEventListener("click", () => this.help.open());
     setText(document.querySelector("#version"), this.start.version);
-    fill(this.main);
-    await this.follow();
+    fill(this.main, this.told);
+    await this.attempt(this.follow());
+  }
+
+  /** Wait for work that a handler began. What goes wrong in it, and no view has told, is told above the view. */
+  async attempt(work) {
+    try {
+      return await work;
+    } catch (error) {
+      this.fail(this.told, error);
+      this.told.hidden = false;
+      return undefined;
+    }
   }
 
   buildTabs() {
@@ -63,7 +75,12 @@ class App {
   /** Show what the address says. */
   async follow() {
     const { view, values } = readLink();
-    const [name, title, Kind] = this.kinds.find(([one]) => one === view) ?? this.kinds[0];
+    const known = this.kinds.find(([one]) => one === view);
+    const [name, title, Kind] = known ?? this.kinds[0];
+    this.told.hidden = known !== undefined || view === "";
+    if (!this.told.hidden) {
+      this.fail(this.told, new Error(`There is no view “${view.slice(0, 40)}”. This is the view “${title}”.`));
+    }
     if (this.shown !== name) {
       this.views.get(this.shown)?.hide();
     }
@@ -87,11 +104,10 @@ class App {
 
   /** Go to a view and put it into the history. */
   go(view, values) {
-    if (linkOf(view, values) === location.hash) {
-      return this.follow();
+    if (linkOf(view, values) !== location.hash) {
+      writeLink(view, values, false);
     }
-    writeLink(view, values, false);
-    return this.follow();
+    return this.attempt(this.follow());
   }
 
   /** A program's info; asked for once, except for a job, whose program changes. */
@@ -152,9 +168,12 @@ class App {
 
   handleKey(event) {
     const { target } = event;
-    const typing = target.matches("input, textarea, select, [contenteditable]");
-    const pressing = target.closest("button, a, summary") !== null && (event.key === " " || event.key === "Enter");
+    const typing = target.matches("input:not([type=range], [type=checkbox]), textarea, select, [contenteditable]");
+    const pressing = target.closest("button, a, summary, [type=checkbox]") !== null && (event.key === " " || event.key === "Enter");
     if (event.ctrlKey || event.metaKey || event.altKey || typing || pressing || this.help.isOpen()) {
+      return;
+    }
+    if (event.key.length === 1 && event.key !== " " && !this.help.letters()) {
       return;
     }
     if (event.key === "?") {

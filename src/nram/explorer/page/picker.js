@@ -10,7 +10,7 @@ export class ProgramPicker {
     this.filter = filter;
     this.select = el("select", { onchange: () => this.picked() });
     const kind = { type: "file", class: "sr", tabindex: -1, "aria-label": "Program file", accept: ".nram,.json,.txt" };
-    this.file = el("input", { ...kind, onchange: () => this.open(this.file.files[0]) });
+    this.file = el("input", { ...kind, onchange: () => app.attempt(this.open(this.file.files[0])) });
     const hint = "A program in the text form or as JSON; a file can also be dropped here";
     const button = el("button", { type: "button", title: hint, onclick: () => this.file.click() }, "Open file");
     this.id = freshId("program");
@@ -71,7 +71,7 @@ export class ProgramPicker {
     this.element.addEventListener("drop", (event) => {
       event.preventDefault();
       this.element.classList.remove("dropping");
-      this.open(event.dataTransfer.files[0]);
+      this.app.attempt(this.open(event.dataTransfer.files[0]));
     });
   }
 }

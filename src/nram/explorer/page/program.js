@@ -15,15 +15,18 @@ export class ProgramView {
   constructor(app) {
     this.app = app;
     this.jobs = 0;
-    this.picker = new ProgramPicker(app, (program) => this.load(program));
-    this.form = el("select", { onchange: () => this.changeForm() }, FORMS.map(([name, words]) => el("option", { value: name }, words)));
+    this.origin = null; // the program as it was opened, to which "undo" goes back
+    this.changed = false;
+    this.pending = false; // whether the last change is not checked yet
+    this.picker = new ProgramPicker(app, (program) => app.attempt(this.load(program)));
+    this.form = el("select", { onchange: () => app.attempt(this.changeForm()) }, FORMS.map(([name, words]) => el("option", { value: name }, words)));
     this.formField = el("div", { class: "form-field" }, field("Form of the network's program", this.form));
     this.title = el("h2", null, "Program");
     this.facts = el("p", { class: "facts" });
     this.problem = el("div", { class: "problem", role: "alert", hidden: true });
     this.editor = new CodeEditor("Text of the program", (text) => this.edited(text));
     this.runButton = el("button", { type: "button", class: "primary", onclick: () => this.go("machine") }, "Run it");
-    this.reset = el("button", { type: "button", onclick: () => this.load(this.origin) }, "Undo all changes");
+    this.reset = el("button", { type: "button", onclick: () => app.attempt(this.load(this.origin)) }, "Undo all changes");
     this.state = el("p", { class: "hint", role: "status" });
     this.circuits = el("div", { class: "circuits" });
     this.table = el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Table of the program" });
@@ -54,32 +57,45 @@ export class ProgramView {
 
   async load(program) {
     this.jobs += 1;
+    const job = this.jobs;
+    clearTimeout(this.timer);
     this.problem.hidden = true;
+    let [info, problem] = [null, null];
     try {
-      this.info = await this.app.program(program);
+      info = await this.app.program(program);
     } catch (error) {
-      this.refuse(program, error);
+      problem = error;
+    }
+    if (job !== this.jobs) {
       return;
     }
-    // the program to which "undo" goes back: the one before the first change
-    this.origin = "text" in program && this.origin ? this.origin : program;
+    if (problem !== null && !("text" in program)) {
+      this.app.fail(this.problem, problem);
+      this.problem.hidden = false;
+      return;
+    }
+    const kept = this.changed && program.text === this.editor.value; // back from another view
+    if (!kept) {
+      Object.assign(this, { origin: program, changed: false });
+    }
+    if (problem !== null) {
+      this.refuse(program, problem);
+      return;
+    }
+    this.info = info;
     this.editor.value = editable(program.text ?? this.info.text, this.info);
     this.render();
     this.editor.scrollTo(this.editor.value.split("\n").findIndex((line) => line.startsWith("registers:")) + 1);
   }
 
-  /** A program that cannot be shown. The text of one can be mended. */
+  /** A text that is no program. It can be mended. */
   refuse(program, error) {
-    if ("text" in program) {
-      this.origin ??= this.app.firstProgram();
-      this.editor.value = program.text;
-      this.picker.set(program, "edited text");
-      setText(this.title, "Edited text");
-      this.problems(error);
-      return;
-    }
-    this.app.fail(this.problem, error);
-    this.problem.hidden = false;
+    this.editor.value = program.text;
+    const title = this.changed ? "Edited text" : "Text with problems";
+    this.picker.set(program, title);
+    setText(this.title, title);
+    this.reset.hidden = !this.changed;
+    this.problems(error);
   }
 
   /** Show another form of the program of a network. */
@@ -92,6 +108,8 @@ export class ProgramView {
     clearTimeout(this.timer);
     this.jobs += 1;
     const job = this.jobs;
+    this.changed = this.pending = true;
+    this.reset.hidden = false;
     setText(this.state, "");
     this.timer = setTimeout(async () => {
       try {
@@ -109,6 +127,7 @@ export class ProgramView {
   }
 
   problems(error) {
+    this.pending = false;
     this.editor.show(error.lines ?? [[null, error.message]]);
     this.runButton.disabled = true;
     this.element.classList.add("stale");
@@ -118,16 +137,19 @@ export class ProgramView {
 
   render() {
     const { info } = this;
+    this.pending = false;
     this.app.remember(info.program);
     this.editor.show([]);
     this.element.classList.remove("stale");
     this.runButton.disabled = false;
-    const changed = "text" in info.program;
-    this.formField.hidden = !info.network || changed;
+    const { changed } = this;
+    const typed = "text" in info.program;
+    this.formField.hidden = !info.network || typed;
     this.form.value = info.program.form ?? "task";
     this.reset.hidden = !changed;
     const left = info.evidence.rows.length > 0 ? "Without the records of verification: they hold for the unchanged text only." : "";
-    setText(this.state, changed ? "Edited. The link of this page has the whole text." : left);
+    const whole = typed ? "The link of this page has the whole text." : "";
+    setText(this.state, [changed ? "Edited." : left, whole].filter(Boolean).join(" "));
     this.picker.set(info.program, info.title);
     setText(this.title, info.title);
     fill(this.facts, ...factsOf(info));
@@ -139,14 +161,22 @@ export class ProgramView {
     writeLink("program", valuesOf(info.program), true);
   }
 
+  /** The program of the text; the last one without problems, if there was one. */
+  shown() {
+    if (this.pending) {
+      return { text: this.editor.value };
+    }
+    return this.info?.program ?? { text: this.editor.value };
+  }
+
   go(view) {
-    this.app.go(view, valuesOf(this.info.program));
+    this.app.go(view, valuesOf(this.shown()));
   }
 
   async save(form) {
     this.problem.hidden = true;
     try {
-      download(await this.app.api.post("/api/download", { program: this.info.program, form }));
+      download(await this.app.api.post("/api/download", { program: this.shown(), form }));
       this.app.say("The file is saved.");
     } catch (error) {
       this.app.fail(this.problem, error);
@@ -155,7 +185,11 @@ export class ProgramView {
   }
 
   hide() {
+    this.jobs += 1;
     clearTimeout(this.timer);
+    if (this.pending) {
+      this.app.remember({ text: this.editor.value });
+    }
   }
 }
 

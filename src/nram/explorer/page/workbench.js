@@ -16,6 +16,7 @@ export class MachineView {
     this.jobs = 0; // loads so far: only the last one counts
     this.picker = new ProgramPicker(app, (program) => this.pick(program));
     this.inputs = new InputPanel(app, (input) => this.run(input), "Values of the cells from cell 0 on. Click a cell of the tape to change it there.");
+    this.inputs.onStale = (stale) => this.place.classList.toggle("stale", stale);
     const open = () => app.go("program", valuesOf(this.info?.program ?? app.firstProgram()));
     const edit = el("button", { type: "button", onclick: open }, "Show or edit");
     this.picker.element.querySelector(".buttons").append(edit);
@@ -44,7 +45,9 @@ export class MachineView {
     try {
       info = await this.app.program(program);
     } catch (error) {
-      this.fail(error, program);
+      if (job === this.jobs) {
+        this.fail(error, program);
+      }
       return;
     }
     if (job !== this.jobs) {
@@ -74,9 +77,12 @@ export class MachineView {
   /** The user chose a program. An input of the same task stays. */
   pick(program) {
     const values = this.info ? this.current() : {};
+    const task = this.info?.task;
+    this.jobs += 1;
+    const job = this.jobs;
     this.app.program(program).then(
-      (info) => this.load(program, info.task === this.info?.task ? { ...values, steps: null, step: 0 } : {}),
-      (error) => this.fail(error, program),
+      (info) => job === this.jobs && this.app.attempt(this.load(program, info.task === task ? { ...values, steps: null, step: 0 } : {})),
+      (error) => job === this.jobs && this.fail(error, program),
     );
   }
 
