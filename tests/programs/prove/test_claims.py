@@ -14,7 +14,7 @@ from nram.errors import UsageError
 from nram.extensions import get_task, task_names
 from nram.programs.library import load_program
 from nram.programs.prove import prove
-from nram.programs.prove.own_claims import at, check_claim, violated
+from nram.programs.prove.own_claims import at, check_claim, violated, wrong_inputs, wrong_sizes
 from nram.tasks import Task
 from nram.tasks.claim import NOTHING_OUTSIDE, SIZE, VALUES_FIT, Assumption, N, always, memory
 from nram.terms import FALSE, TRUE, Term, between, call, calls, equal, evaluated, number, variable
@@ -52,6 +52,13 @@ def test_the_assumptions_hold_and_the_answers_are_the_oracles(name):
             assert bool(evaluated(claim.is_output(x), numbers, functions, {})) == (address in cells)
             if address in cells:
                 assert evaluated(claim.expected(x), numbers, functions, {}) == expected[address]
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_the_claim_is_right_at_large_sizes_too(name):
+    task = get_task(name)
+    assert task.claim is not None
+    assert [*wrong_sizes(task, task.claim()), *wrong_inputs(task, task.claim())] == []
 
 
 @pytest.mark.parametrize("name", TASKS)

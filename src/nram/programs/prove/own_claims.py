@@ -41,7 +41,7 @@ def check_claim(task: Task) -> None:
         claim = task.claim()
         problem = next(_form_problems(claim), None)
         if problem is None and TASKS.get(task.name) is not task:
-            problem = next(_wrong_sizes(task, claim), None) or next(_wrong_inputs(task, claim), None)
+            problem = next(wrong_sizes(task, claim), None) or next(wrong_inputs(task, claim), None)
     except Exception as error:  # it is a user's function
         raise UsageError(f"{where} fails: {type(error).__name__}: {error}") from error
     if problem is not None:
@@ -103,7 +103,7 @@ def shortened(value: Any) -> str:
 # ---- compared with the task
 
 
-def _wrong_sizes(task: Task, claim: Claim) -> Iterator[str]:
+def wrong_sizes(task: Task, claim: Claim) -> Iterator[str]:
     """Assumptions about n and M alone must allow every n, and every M from the least up."""
     plain = [one.condition for one in claim.assumptions if not one.variables and not calls([one.condition])]
     plain = [one for one in plain if set(variables([one])) <= {"n", "M"}]
@@ -117,7 +117,8 @@ def _wrong_sizes(task: Task, claim: Claim) -> Iterator[str]:
                 yield f"assumes {shown(one)}, which leaves out n = {n}, M = {size}: a proof must hold for every size"
 
 
-def _wrong_inputs(task: Task, claim: Claim) -> Iterator[str]:
+def wrong_inputs(task: Task, claim: Claim) -> Iterator[str]:
+    """Inputs at which an assumption does not hold, or the answer is another than the task's."""
     rng, least = Random(0), task.min_complexity
     tried = [(n, extra) for n in range(least, least + 4) for extra in (0, 1, 3) for _ in range(EACH)]
     tried += [(least + more, extra) for more in LARGE for extra in (0, least + more, 50)]
