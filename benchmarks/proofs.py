@@ -16,7 +16,8 @@ n = 1 or 2. So what is drawn is kept or left out until there is the wanted share
 prove it. It is told nothing of these runs, and no test comes before it. The time for a mutant depends on its original
 alone, and it is processor time. The invariant of the original, or of the control, is tried on the mutant as well. A
 proof of a mutant that is wrong would be a mistake of the prover. `--part 0/4` takes every fourth program, beginning
-with the first: parts can run side by side.
+with the first: parts can run side by side. A line says which wire, constant, condition or module was changed, so that
+`mutant_of` makes its program again.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from __future__ import annotations
 import argparse
 import json
 import platform
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -87,10 +89,11 @@ def zoo() -> Iterator[str]:
 
 def mutants(seed: int, seconds: float, part: tuple[int, int], slowest: float, known: list[Path]) -> Iterator[str]:
     """Mutants of the programs of the zoo, for each program in as much time, until the time is over."""
-    rng, seen = Random(f"{seed} {part}"), set[str]()
+    seen = set[str]()
     end = time.monotonic() + seconds
     originals = [one for one in all_originals() if one.budget <= slowest][part[0] :: part[1]]
     small = {one.task.name: small_inputs(one.task) for one in originals}
+    rngs = {one.title: Random(f"{seed} {one.title}") for one in originals}
     spent = {one.title: 0.0 for one in originals}
     counts = {one.title: dict.fromkeys(WANTED, 0) for one in originals}
     controls: dict[tuple[str, int], Certificate | None] = {}
@@ -100,10 +103,10 @@ def mutants(seed: int, seconds: float, part: tuple[int, int], slowest: float, kn
     while time.monotonic() < end:
         original = min(originals, key=lambda one: spent[one.title])
         began = time.monotonic()
-        for found in one_mutant(original, rng, seen, small[original.task.name], controls, counts[original.title]):
+        inputs, rng = small[original.task.name], rngs[original.title]
+        for found in one_mutant(original, rng, seen, inputs, controls, counts[original.title]):
             print(original.title, found, flush=True)
-            command = f"benchmarks/proofs.py mutants --seed {seed} --part {part[0]}/{part[1]} --slowest {slowest:g}"
-            yield line(subject=original.title, seed=seed, command=command, **found)
+            yield line(subject=original.title, seed=seed, command=" ".join(sys.argv), **found)
         spent[original.title] += time.monotonic() - began
 
 
@@ -217,12 +220,6 @@ def too_many(of: str, counts: dict[str, int]) -> bool:
     return counts[of] > 3 + 1.4 * WANTED[of] * sum(counts.values())
 
 
-def most_steps(original: Original, small: list[tuple[list[int], int]]) -> int:
-    """After so many steps a change still matters at n <= 3 or soon afterwards."""
-    limit = limit_for(original.program, original.task)
-    return min(8, max(interpret(original.program, memory, limit(n)).steps for memory, n in small) + 1)
-
-
 def tested(program: Program, task: Task) -> dict[str, Any]:
     """Whether a program is right on all small inputs and on random ones up to n = 50, and the first n with an error."""
     report = verify(program, task, budget=4.0, exhaustive_up_to=SMALL, symbolic_up_to=0, largest=50, every_length=False)
@@ -284,16 +281,29 @@ def wrong_on(program: Program, task: Task, inputs: list[tuple[list[int], int]]) 
 
 def mutated(program: Program, rng: Random) -> tuple[Program, str, RowId]:
     """The program with one change, and which and where. A NramError if the result is no program."""
-    states = [list(rows) for rows in program.states]
-    state = rng.randrange(len(states))
-    row = rng.randrange(len(states[state]))
-    old = states[state][row]
+    state = rng.randrange(len(program.states))
+    row = rng.randrange(len(program.states[state]))
     kind = rng.choice(["argument", "argument", "register", "condition", "module"])
-    changes = {"argument": _argument, "register": _register, "condition": _condition, "module": _module}
-    new = changes[kind](old, rng, len(program.registers))
-    states[state][row] = new
-    made = replace(program, states=tuple(map(tuple, states)), verified=(), name=f"{program.name} mutant")
-    return made, f"{kind} of row {row + 1}", (state, row)
+    changes = CHANGES[kind](program.states[state][row], len(program.registers))
+    words, new = rng.choice(changes) if changes else ("nothing", program.states[state][row])
+    return replaced(program, (state, row), new), f"row {row + 1}: {words}", (state, row)
+
+
+def replaced(program: Program, place: RowId, new: Row) -> Program:
+    """The program with another row."""
+    states = [list(rows) for rows in program.states]
+    states[place[0]][place[1]] = new
+    return replace(program, states=tuple(map(tuple, states)), verified=(), name=f"{program.name} mutant")
+
+
+def mutant_of(line: dict[str, Any]) -> Program:
+    """The mutant of a line, made again."""
+    original = nram.load_program(line["subject"])
+    where, _, words = line["change"].partition(": ")
+    (rows,), row = original.states, int(where.removeprefix("row ")) - 1
+    changes = [one for kind in CHANGES.values() for one in kind(rows[row], len(original.registers))]
+    new = next(new for told, new in changes if told == words)
+    return after(original, replaced(original, (0, row), new), line["late"])
 
 
 def after(program: Program, changed: Program, steps: int) -> Program:
@@ -318,45 +328,64 @@ def after(program: Program, changed: Program, steps: int) -> Program:
     return replace(changed, registers=names, states=tuple(states), verified=())
 
 
-def _value(rng: Random, registers: int, outputs: int) -> Value:
-    choices: list[Value] = [*map(Register, range(registers)), *map(Output, range(outputs)), *map(Constant, range(3))]
-    return rng.choice(choices)
+def _values(registers: int, outputs: int) -> list[Value]:
+    return [*map(Register, range(registers)), *map(Output, range(outputs)), *map(Constant, range(3))]
 
 
-def _argument(row: Row, rng: Random, registers: int) -> Row:
-    takers = [i for i, operation in enumerate(row.operations) if operation.arguments]
-    if not takers:
-        return row
-    index = rng.choice(takers)
-    arguments = list(row.operations[index].arguments)
-    arguments[rng.randrange(len(arguments))] = _value(rng, registers, index)
-    operations = list(row.operations)
-    operations[index] = Operation(operations[index].module, tuple(arguments))
-    return replace(row, operations=tuple(operations))
+def _told(value: Value) -> str:
+    match value:
+        case Register(index):
+            return f"r{index + 1}"
+        case Output(index):
+            return f"o{index + 1}"
+        case Constant(number):
+            return str(number)
 
 
-def _module(row: Row, rng: Random, registers: int) -> Row:
-    takers = [i for i, operation in enumerate(row.operations) if operation.arguments]
-    if not takers:
-        return row
-    index = rng.choice(takers)
-    old = row.operations[index]
-    same = [name for name in MODULE_NAMES if len(get_module(name).arguments) == len(old.arguments) and name != "WRITE"]
-    operations = list(row.operations)
-    operations[index] = Operation(rng.choice(same), old.arguments)
-    return replace(row, operations=tuple(operations))
+def _with_operation(row: Row, index: int, operation: Operation) -> Row:
+    return replace(row, operations=(*row.operations[:index], operation, *row.operations[index + 1 :]))
 
 
-def _register(row: Row, rng: Random, registers: int) -> Row:
-    new = list(row.registers)
-    new[rng.randrange(registers)] = _value(rng, registers, len(row.operations))
-    return replace(row, registers=tuple(new))
+def _arguments(row: Row, registers: int) -> list[tuple[str, Row]]:
+    found = []
+    for index, old in enumerate(row.operations):
+        for which in range(len(old.arguments)):
+            for value in _values(registers, index):
+                arguments = (*old.arguments[:which], value, *old.arguments[which + 1 :])
+                words = f"argument {which + 1} of operation {index + 1} is {_told(value)}"
+                found.append((words, _with_operation(row, index, Operation(old.module, arguments))))
+    return found
 
 
-def _condition(row: Row, rng: Random, registers: int) -> Row:
-    when = list(row.when)
-    when[rng.randrange(registers)] = rng.choice([True, False, None])
-    return replace(row, when=tuple(when))
+def _modules(row: Row, registers: int) -> list[tuple[str, Row]]:
+    found = []
+    for index, old in enumerate(row.operations):
+        for name in MODULE_NAMES:
+            if old.arguments and len(get_module(name).arguments) == len(old.arguments) and name != "WRITE":
+                new = _with_operation(row, index, Operation(name, old.arguments))
+                found.append((f"operation {index + 1} is {name}", new))
+    return found
+
+
+def _registers(row: Row, registers: int) -> list[tuple[str, Row]]:
+    return [
+        (f"r{i + 1} := {_told(value)}", replace(row, registers=(*row.registers[:i], value, *row.registers[i + 1 :])))
+        for i in range(registers)
+        for value in _values(registers, len(row.operations))
+    ]
+
+
+def _conditions(row: Row, registers: int) -> list[tuple[str, Row]]:
+    words = {True: "= 0", False: "> 0", None: "is anything"}
+    return [
+        (f"when r{i + 1} {words[zero]}", replace(row, when=(*row.when[:i], zero, *row.when[i + 1 :])))
+        for i in range(registers)
+        for zero in (True, False, None)
+    ]
+
+
+CHANGES = {"argument": _arguments, "register": _registers, "condition": _conditions, "module": _modules}
+"""All changes of a row, by kind, in words."""
 
 
 def _part(words: str) -> tuple[int, int]:

@@ -82,6 +82,12 @@ class Term:
     def __repr__(self) -> str:
         return shown(self)
 
+    def __bool__(self) -> bool:
+        """`a and b`, `0 <= i <= n` and `if a:` would silently lose a part of a condition."""
+        raise TypeError(
+            f"{shown(self)[:80]!r} has no truth value: join conditions by & | ~ and between(), choose by choose()"
+        )
+
 
 TRUE, FALSE = Term("true", ()), Term("false", ())
 
@@ -262,18 +268,24 @@ def calls(terms: Iterable[Term]) -> dict[Term, None]:
 
 def variables(terms: Iterable[Term]) -> dict[str, None]:
     """The names of all variables inside the terms."""
-    found: dict[str, None] = {}
+    return dict.fromkeys(sorted(term.parts[0] for term in _inside(terms) if term.op == "var"))
+
+
+def operators(terms: Iterable[Term]) -> set[str]:
+    """The `op` of everything inside the terms."""
+    return {term.op for term in _inside(terms)}
+
+
+def _inside(terms: Iterable[Term]) -> set[Term]:
+    """The terms and all their parts."""
     seen: set[Term] = set()
     waiting = list(terms)
     while waiting:
         term = waiting.pop()
-        if term in seen:
-            continue
-        seen.add(term)
-        if term.op == "var":
-            found[term.parts[0]] = None
-        waiting += children(term)
-    return dict.fromkeys(sorted(found))
+        if term not in seen:
+            seen.add(term)
+            waiting += children(term)
+    return seen
 
 
 # ---- other forms

@@ -29,7 +29,17 @@ def test_a_certificate_is_checked(call, proven):
     assert outcome.status == 0 and outcome.out.startswith("RIGHT: ")
     assert "it halts within T(n) = 2n+4 steps" in outcome.out and "Place 1:" in outcome.out
     refused = call("check", proven / "copy.json", "--program", "reverse@searched")
-    assert (refused.status, refused.out) == (1, "REFUSED: it is of another program.\n")
+    assert refused.status == 1 and refused.out.startswith("REFUSED: it is of another program than reverse, ")
+
+
+def test_json_tells_of_every_refusal(call, proven, tmp_path):
+    altered = json.loads((proven / "copy.json").read_text()) | {"fingerprint": "0" * 16}
+    (tmp_path / "altered.json").write_text(json.dumps(altered))
+    outcome = call("check", tmp_path / "altered.json", "--json")
+    assert (outcome.status, outcome.value["right"]) == (1, False)
+    assert "the fingerprints differ" in outcome.value["problem"]
+    shown = call("check", proven / "copy.json", "--show", "--json").value
+    assert shown["right"] and any(line.startswith("Place 1: ") for line in shown["invariant"])
 
 
 def test_a_program_of_the_zoo_is_checked_by_its_name(call):
@@ -79,6 +89,17 @@ def test_a_program_that_is_not_proven_writes_no_certificate(call, tmp_path):
     outcome = call("prove", PROGRAMS / "wrong/fifth_element.nram", "--out", out)
     assert outcome.status == 1 and outcome.out.startswith("WRONG")
     assert outcome.err.endswith(f"nram prove: {out} was not written\n") and not out.exists()
+
+
+def test_a_program_that_must_be_stopped_is_not_called_wrong(call):
+    outcome = call("prove", PROGRAMS / "stopped/increment.nram")
+    assert outcome.status == 1 and outcome.out.startswith("RIGHT ONLY AT T(n) ")
+
+
+def test_the_smallest_instance_is_shown_also_where_the_memory_must_be_large(call):
+    outcome = call("prove", PROGRAMS / "wrong/large_memory.nram", "--json")
+    found = outcome.value["counterexample"]
+    assert (found["complexity"], len(found["memory"])) == (1, 17)
 
 
 @pytest.mark.parametrize("verb", ["prove", "check"])

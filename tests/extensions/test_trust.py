@@ -328,6 +328,10 @@ EXECUTES = {"get_task", "get_module", "import_file", "REGISTRY"}
 MAY_EXECUTE = {
     "__init__.py": "exports",
     "cli": "the user's arguments",
+    "cluster/spec.py": "files that the user named or trusts, of all that a specification names",
+    "cluster/trial.py": "the same files, which the specification's check has let through",
+    "explorer/jobs.py": "the files that nram serve was given: it only looks their names up",
+    "explorer/worker.py": "the same files, in the process of a job",
     "programs/library.py": "the user's --task",
     "programs/simplify/specialise.py": "the user's task",
     "programs/testing.py": "the user's TASK",

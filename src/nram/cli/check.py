@@ -4,6 +4,8 @@ import argparse
 
 from nram.cli.output import ProgressLine, print_json
 from nram.cli.program_argument import add_modules, load_modules
+from nram.display import counted
+from nram.errors import NramError, UsageError
 from nram.messages import pasted
 from nram.programs.prove import check_certificate
 from nram.programs.prove.certificate import invariant_in_words
@@ -29,16 +31,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     load_modules(arguments)
-    with ProgressLine() as progress:
-        found = check_certificate(
-            arguments.certificate, program=arguments.program, task=arguments.task, progress=progress.show
-        )
+    try:
+        with ProgressLine() as progress:
+            found = check_certificate(
+                arguments.certificate, program=arguments.program, task=arguments.task, progress=progress.show
+            )
+    except UsageError:
+        raise
+    except NramError as error:  # it is no certificate that could be checked
+        if arguments.json:
+            print_json({"right": False, "problem": str(error)})
+        raise
     if arguments.json:
-        print_json(found.to_json())
+        shown = {"invariant": invariant_in_words(found.certificate.invariant)} if arguments.show else {}
+        print_json({**found.to_json(), **shown})
     elif found.right:
         solvers = ", ".join(f"{name} ({took:.1f} s)" for name, took in found.seconds.items())
         program = found.certificate.program
-        print(f"RIGHT: {len(found.certificate.obligations)} obligations, each proven by {solvers}.")
+        print(f"RIGHT: {counted(len(found.certificate.obligations), 'obligation')}, each proven by {solvers}.")
+        if "cvc5" not in found.seconds:
+            print("With pip install 'nram[proof]', cvc5 checks it too, which shares no code with z3.")
         print(f"The program {program.name}, fingerprint {program.fingerprint}. {found.certificate.claim}")
         if arguments.show:
             print("\n".join(["", *invariant_in_words(found.certificate.invariant)]))

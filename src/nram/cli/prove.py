@@ -6,6 +6,7 @@ from pathlib import Path
 from nram.cli.arguments import seconds
 from nram.cli.output import ProgressLine, note, print_json, terminal_width
 from nram.cli.program_argument import add_modules, add_program, program_of
+from nram.display import counted
 from nram.files import check_destination
 from nram.programs.prove import Proof, prove
 
@@ -59,15 +60,23 @@ def _lines(proof: Proof, arguments: argparse.Namespace) -> list[str]:
         lines = [
             f"PROVEN FOR EVERY LENGTH ({proof.seconds:.1f} s).",
             certificate.claim,
-            f"{len(invariant.places)} places, {sum(map(len, invariant.facts))} facts, "
-            f"{len(certificate.obligations)} obligations, each proven by {solvers}.",
+            f"{counted(len(invariant.places), 'place')}, {counted(sum(map(len, invariant.facts)), 'fact')}, "
+            f"{counted(len(certificate.obligations), 'obligation')}, each proven by {solvers}.",
         ]
         return [*lines, f"the certificate: {arguments.out}"] if arguments.out else lines
     if proof.counterexample is not None:
         found = proof.counterexample
-        lines = [f"WRONG ({proof.seconds:.1f} s) on an input of n = {found.complexity}, M = {len(found.memory)}:"]
+        took, where = f"({proof.seconds:.1f} s)", f"on an input of n = {found.complexity}, M = {len(found.memory)}"
+        lines = [f"WRONG {took} {where}:"]
+        if not found.at_first:
+            lines = [
+                f"RIGHT ONLY AT T(n) {took}: no proof is tried. The program goes on after T(n) = {proof.limit} steps,",
+                f"and is wrong when it is stopped at {found.limit} {where}:",
+            ]
         commands = found.commands(str(arguments.program))
         return [*lines, *(f"    {one}" for one in commands), "", found.trace(proof.program, terminal_width()).rstrip()]
+    if proof.check is not None:  # a solver ran out of time, say
+        return [f"NOT PROVEN ({proof.seconds:.1f} s): an invariant was found, but {proof.check.problem}."]
     listed = [f"  - {name}" for name in proof.failures[:12]]
     more = len(proof.failures) - len(listed)
     return [

@@ -61,7 +61,7 @@ def field_problems(task: Task) -> list[str]:
     for what in ("least_memory", "sample_input", "oracle", "scored_cells"):
         value = getattr(task, what)
         requirements.append((callable(value), f"{what} is {short(value)}: make it a function"))
-    for what in ("sample_traced", "legal_inputs", "symbolic"):
+    for what in ("sample_traced", "legal_inputs", "symbolic", "claim"):
         value = getattr(task, what)
         problem = f"{what} is {short(value)}: make it a function, or leave it out"
         requirements.append((value is None or callable(value), problem))

@@ -14,10 +14,10 @@ from nram.errors import UsageError
 from nram.extensions import get_task, task_names
 from nram.programs.library import load_program
 from nram.programs.prove import prove
-from nram.programs.prove.own_claims import at, check_claim, violated
+from nram.programs.prove.own_claims import at, check_claim, violated, wrong_inputs, wrong_sizes
 from nram.tasks import Task
-from nram.tasks.claim import NOTHING_OUTSIDE, VALUES_FIT, Assumption, always, memory
-from nram.terms import Term, calls, equal, evaluated, number, variable
+from nram.tasks.claim import NOTHING_OUTSIDE, SIZE, VALUES_FIT, Assumption, N, always, memory
+from nram.terms import FALSE, TRUE, Term, between, call, calls, equal, evaluated, number, variable
 
 EXAMPLES = Path(nram.__file__).parent / "examples"
 MOST = 60  # inputs of each size
@@ -52,6 +52,13 @@ def test_the_assumptions_hold_and_the_answers_are_the_oracles(name):
             assert bool(evaluated(claim.is_output(x), numbers, functions, {})) == (address in cells)
             if address in cells:
                 assert evaluated(claim.expected(x), numbers, functions, {}) == expected[address]
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_the_claim_is_right_at_large_sizes_too(name):
+    task = get_task(name)
+    assert task.claim is not None
+    assert [*wrong_sizes(task, task.claim()), *wrong_inputs(task, task.claim())] == []
 
 
 @pytest.mark.parametrize("name", TASKS)
@@ -95,3 +102,47 @@ def test_a_task_with_a_wrong_claim_is_refused():
         own = replace(task, claim=lambda claim=claim: claim)
         with pytest.raises(UsageError, match=f"the claim of the task maximum is wrong on its input [0-9 ]+: {words}"):
             prove(load_program("access@searched"), own)
+
+
+def with_assumption(claim, *more):
+    return replace(claim, assumptions=(*claim.assumptions, *more))
+
+
+REFUSED = {
+    # What would otherwise be proven is another claim than the one that is compared with the task.
+    "is wrong on its input": lambda claim: replace(claim, is_output=lambda x: TRUE if x == number(0) else FALSE),
+    "assumes n <= 4, which leaves out n = 5": lambda claim: with_assumption(claim, always(N <= 4)),
+    "assumes M <= 12, which leaves out n = 1, M = 13": lambda claim: with_assumption(claim, always(SIZE <= 12)),
+    "assumes M <= n [+] 5, which leaves out": lambda claim: with_assumption(claim, always(SIZE <= N + 5)),
+    # A name that the obligations assume something about.
+    "cannot use the name 'written_twice'": lambda claim: replace(claim, functions={"written_twice": lambda m, n: [0]}),
+    "cannot use the name 'to_int'": lambda claim: replace(claim, functions={"to_int": lambda m, n: [0]}),
+    "cannot use the name 'r1'": lambda claim: replace(claim, numbers={"r1": lambda m, n: 0}),
+    "has a number and a function with the name 'largest'": lambda claim: replace(
+        claim, numbers={"largest": lambda m, n: 0}
+    ),
+    "speaks of 'length' in expected": lambda claim: replace(claim, expected=lambda x: variable("length")),
+    "calls 'node' in an assumption": lambda claim: with_assumption(claim, always(equal(call("node", 0), 0))),
+    "gives False as is_output": lambda claim: replace(claim, is_output=lambda x: x == 0),
+    "gives 0 <= x as expected": lambda claim: replace(claim, expected=lambda x: x >= 0),
+    "write always": lambda claim: with_assumption(claim, N <= SIZE),
+    "fails: TypeError: .* has no truth value": lambda claim: replace(claim, is_output=lambda x: 0 <= x <= N),
+    "fails: ZeroDivisionError": lambda claim: replace(claim, functions={"largest": lambda m, n: [1 // 0]}),
+    "is a dict: let the function return a Claim": lambda claim: {},
+}
+
+
+@pytest.mark.parametrize("words", REFUSED)
+def test_a_claim_that_cannot_be_used_is_refused(words):
+    task = get_task(str(EXAMPLES / "tasks" / "maximum.py"))
+    assert task.claim is not None
+    claim = REFUSED[words](task.claim())
+    with pytest.raises(UsageError, match=f"^the claim of the task maximum .*{words}"):
+        check_claim(replace(task, claim=lambda: claim))
+
+
+def test_conditions_cannot_be_joined_by_python():
+    for joined in (lambda x: 0 <= x <= N, lambda x: (x >= 0) and (x <= N), lambda x: 1 if x <= N else 0):
+        with pytest.raises(TypeError, match="has no truth value"):
+            joined(variable("x"))
+    assert between(0, variable("x"), N) == ((variable("x") >= 0) & (variable("x") <= N))

@@ -12,8 +12,9 @@ from nram.programs.library import load_program
 from nram.programs.prove import check_certificate, load_certificate, same_table
 from nram.programs.prove.certificate import invariant_in_words, made_certificate
 from nram.programs.prove.invariant import Array, History, Invariant, Range, first_place
-from nram.programs.prove.obligations import Problem
+from nram.programs.prove.obligations import Obligation, Problem
 from nram.programs.prove.reading import term_from_text as term
+from nram.programs.prove.solvers import answer, solvers
 from nram.programs.text import from_text
 
 JUMP = """
@@ -90,3 +91,14 @@ def test_of_arrays_that_overlap_the_later_one_is_told_first():
     assert isinstance(later, Array)
     words = [line for line in invariant_in_words(both) if "k holds" in line]
     assert "holds 7" in words[0] and "holds 7" not in words[1]
+
+
+def test_products_of_variables_are_told_to_the_solvers():
+    square = Obligation("square", (), (term("a = b"),), (term("(a times a) = (b times b)"),))
+    assert "(set-logic QF_UFNIA)" in square.to_smt()
+    assert {answer(name, square.to_smt()) for name in solvers()} == {"unsat"}
+
+
+def test_what_a_solver_cannot_read_is_no_proof():
+    for name in solvers():
+        assert answer(name, "(set-logic QF_UFLIA)\n(assert (= y 1))\n(check-sat)\n").startswith("error: ")

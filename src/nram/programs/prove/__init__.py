@@ -23,7 +23,7 @@ from nram.errors import NramError, UsageError, check_budget
 from nram.limits import StepLimit
 from nram.programs.ir import Program
 from nram.programs.library import as_program, limit_for, task_of
-from nram.programs.prove.certificate import Certificate, altered, made_certificate
+from nram.programs.prove.certificate import Certificate, altered, made_certificate, obligation_in_words
 from nram.programs.prove.obligations import Problem
 from nram.programs.prove.own_claims import check_claim
 from nram.programs.prove.search import find_invariant
@@ -156,8 +156,10 @@ def find_proof(
     """
     problem = Problem(replace(program, verified=()), task, limit)
     attempt = find_invariant(problem, time.monotonic() + seconds, told)
-    if attempt.failures or attempt.invariant is None:
+    if attempt.invariant is None:
         return None, attempt.failures
+    if attempt.failures:
+        return None, tuple(obligation_in_words(name, attempt.invariant) for name in attempt.failures)
     checked = check_certificate(made_certificate(problem, attempt.invariant), task=task, progress=told)
     return checked, () if checked.problem is None else (checked.problem,)
 
@@ -185,7 +187,8 @@ def check_certificate(
     if program is not None:
         program = as_program(program)
         if not same_table(program, certificate.program):
-            return Check(certificate, "it is of another program")
+            other = f"{program.name}, fingerprint {program.fingerprint}"
+            return Check(certificate, f"it is of another program than {other}")
         if (limit := limit_for(program, task)) != certificate.limit:
             return Check(certificate, f"it is about T(n) = {certificate.limit}, not {limit}")
     reason = why_no_proof(certificate.program, task, every_length=True)

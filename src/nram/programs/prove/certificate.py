@@ -7,7 +7,7 @@ the task and the invariant. They must be those of the file, and the solvers must
 from __future__ import annotations
 
 import json
-import re
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -40,11 +40,16 @@ VERSION = 1
 MOST_BYTES = 1 << 26
 MOST_PLACES = 2000
 MOST_CELLS = 40  # that are followed by name, and arrays: terms are nested that deep
-RESERVED = re.compile(
-    r"n|M|k|x|memory|cell|register|(?:r|o|visits|written)[0-9]+|any_.*|true|false|and|or|not|if|then|else|times|mod|div"
-    r"|let|forall|exists|match|par|assert|abs|ite|distinct|xor|Int|Bool|Real|String"
-)
-"""Names that a claim cannot give to its numbers and functions."""
+MEANINGS = {
+    "the end": "the output cells are right when it halts",
+    "steps": "fewer than T(n) steps were carried out",
+    "from T on": "the output cells are right when it is stopped after T(n)",
+    "memory": "the memory keeps its form",
+    "changes": "it changes only the cells that are listed",
+    "to place": "the facts of the next place hold there",
+    "never": "this row is never next",
+}
+"""What the obligations of a place say, by the beginning of their names."""
 
 _Index = Annotated[int, Span(0, MAX_ROWS)]
 _RowPair = tuple[Annotated[int, Span(0, MAX_STATES)], _Index]
@@ -186,10 +191,24 @@ def invariant_in_words(invariant: Invariant) -> list[str]:
     lines.append("  any other cell x holds memory(x), as at the start")
     several = any(place.row[0] for place in invariant.places)
     for index, (place, facts) in enumerate(zip(invariant.places, invariant.facts, strict=True)):
-        words = _row_in_words(place.row, several) + _history_in_words(place, several, invariant.history)
-        lines.append(f"Place {index + 1}: before {words}")
+        lines.append(f"Place {index + 1}: before {_place_in_words(place, several, invariant.history)}")
         lines += [f"  {shown(fact)}" for fact in facts]
     return lines
+
+
+def obligation_in_words(name: str, invariant: Invariant) -> str:
+    """The name of an obligation, with what it says and the place that it is about."""
+    where, _, what = name.partition(": ")
+    meaning = next((words for begin, words in MEANINGS.items() if what.startswith(begin)), None)
+    if meaning is None:
+        return name
+    several = any(place.row[0] for place in invariant.places)
+    place = invariant.places[int(where.split()[-1]) - 1]
+    return f"{name} ({meaning}); {where} is before {_place_in_words(place, several, invariant.history)}"
+
+
+def _place_in_words(place: Place, several: bool, history: History) -> str:
+    return _row_in_words(place.row, several) + _history_in_words(place, several, history)
 
 
 def _row_in_words(row: RowId, several: bool) -> str:
@@ -264,7 +283,7 @@ def altered(certificate: Certificate, task: Task) -> str | None:
             return f"the obligation '{name}' is missing"
         if given[name] != text:
             return f"the obligation '{name}' is not the one that the program, the task and the invariant lead to"
-    more = [name for name in given if name not in expected] or ["twice"] * (len(certificate.obligations) > len(given))
+    more = list((Counter(name for name, _ in certificate.obligations) - Counter(expected.keys())).elements())
     if more:
         return f"there is an obligation too many: '{more[0][:80]}'"
     if claim_in_words(problem, certificate.invariant) != certificate.claim:
@@ -292,10 +311,6 @@ def _wrong_rows(certificate: Certificate) -> str | None:
 def _unknown_names(certificate: Certificate, problem: Problem) -> str | None:
     """Names that would mean something else, or nothing, in an obligation."""
     invariant = certificate.invariant
-    claimed = [*problem.claim.numbers, *problem.claim.functions]
-    for name in claimed:
-        if not name.isidentifier() or not name.isascii() or RESERVED.fullmatch(name):
-            return f"the claim of {certificate.task} cannot use the name {name!r}"
     inputs = {"n", "M", *problem.claim.numbers}
     functions = {"memory", *problem.claim.functions}
     now = inputs | {one.parts[0] for one in [*register_variables(problem.program), *invariant.visits]}

@@ -67,7 +67,7 @@ class Guess:
         self.program, self.task, self.limit, self.history = program, task, limit, history
         self.deadline = deadline
         self.halts, self.compare = recorded.halts, compare
-        self.inputs = Inputs(recorded, task)
+        self.inputs = Inputs(recorded.instances, task)
         assert task.claim is not None
         self.claimed = set(task.claim().numbers)
         self.places = recorded.places(history)
@@ -300,9 +300,9 @@ class Guess:
         open_ones = []
         for name in basis:
             if name in data:
-                found = bank.find(data[name]) or _wrapped(
-                    data[name], [(one, columns[one]) for one in atoms], numbers[SIZE]
-                )
+                found = bank.find(data[name])
+                if found is None:
+                    found = _wrapped(data[name], [(one, columns[one]) for one in atoms], numbers[SIZE])
                 if found is not None:
                     facts.append(equal(name, found))
                 else:

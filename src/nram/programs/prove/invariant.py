@@ -19,6 +19,7 @@ from nram.tasks.claim import memory
 from nram.terms import Term, both, call, choose, equal, substituted, total, variable, variables
 
 INDEX = variable("k")  # of an element of an array that the program writes; in a fact, any whole number
+TAIL = re.compile(r"written[0-9]+")  # the functions of `Array.tail`
 
 RowId = tuple[int, int]
 """The state of a row, and its number there."""

@@ -16,7 +16,14 @@ from dataclasses import dataclass
 from nram.limits import StepLimit
 from nram.programs.ir import Program
 from nram.programs.prove.instances import ground_instances, instances
-from nram.programs.prove.invariant import INDEX, Invariant, first_place, is_about_every_k, register_variables
+from nram.programs.prove.invariant import (
+    INDEX,
+    TAIL,
+    Invariant,
+    first_place,
+    is_about_every_k,
+    register_variables,
+)
 from nram.programs.prove.step import Step, StepBuilder, row_condition, row_of
 from nram.tasks.base import Task
 from nram.tasks.claim import NOTHING_OUTSIDE, SIZE, VALUES_FIT, Assumption, N, always, memory
@@ -32,6 +39,7 @@ from nram.terms import (
     equal,
     negated,
     number,
+    operators,
     smt,
     substituted,
     symbol,
@@ -60,7 +68,7 @@ class Obligation:
         """As a file in SMT-LIB 2, for which the answer must be unsat."""
         terms = [*self.known, *self.facts, *self.goals]
         functions = dict.fromkeys(term.parts[0] for term in calls(terms))
-        nonlinear = any(op in smt(term) for term in terms for op in ("(mod ", "(div "))
+        nonlinear = not operators(terms).isdisjoint(("times", "mod", "div"))
         lines = [f"; {self.name}", f"(set-logic {'QF_UFNIA' if nonlinear else 'QF_UFLIA'})"]
         lines += [f"(declare-fun {name} (Int) Int)" for name in functions]
         lines += [f"(declare-const {symbol(name)} Int)" for name in variables(terms)]
@@ -175,7 +183,7 @@ class Problem:
         facts = tuple(
             both(*instances(Assumption((INDEX,), fact), cells)) if fact not in plain else fact for fact in facts
         )
-        tails = {term.parts[0] for term in calls([*known, *facts, *goals]) if term.parts[0].startswith("written")}
+        tails = {term.parts[0] for term in calls([*known, *facts, *goals]) if TAIL.fullmatch(term.parts[0])}
         fit = [always(lambda i, name=name: between(0, call(name, i), SIZE - 1)) for name in sorted(tails)]
         assumed = ground_instances([*self.assumptions, *fit], [*known, *facts, *goals])
         return Obligation(name, (*assumed, *known), facts, tuple(goals), target)

@@ -129,4 +129,4 @@ class _Reader:
             term = call(name, self.condition())
             self.need(")")
             return term
-        return {"true": TRUE, "false": FALSE}.get(name) or variable(name)
+        return {"true": TRUE, "false": FALSE}.get(name, variable(name))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import count, pairwise
 from random import Random
@@ -218,21 +219,21 @@ def _carried_out(row: Row, registers: list[int], memory: list[int]) -> tuple[lis
 class Inputs:
     """The inputs as arrays, for terms: n, M, the numbers and the functions of a claim."""
 
-    def __init__(self, recorded: Recorded, task: Task):
+    def __init__(self, instances: Sequence[tuple[Sequence[int], int]], task: Task):
         assert task.claim is not None
         claim = task.claim()
-        memories = [start for start, _ in recorded.instances]
+        memories = [start for start, _ in instances]
         self.numbers: dict[Term, np.ndarray] = {
-            N: np.array([n for _, n in recorded.instances]),
+            N: np.array([n for _, n in instances]),
             SIZE: np.array([len(memory) for memory in memories]),
         }
         for name, value in claim.numbers.items():
-            self.numbers[variable(name)] = np.array([value(start, n) for start, n in recorded.instances])
+            self.numbers[variable(name)] = np.array([value(start, n) for start, n in instances])
         for address in FIRST_CELLS:
             self.numbers[memory(address)] = np.array([start[address] for start in memories])
         self.tables = {"memory": _table(memories)}
         for name, values in claim.functions.items():
-            self.tables[name] = _table([list(values(start, n)) for start, n in recorded.instances])
+            self.tables[name] = _table([list(values(start, n)) for start, n in instances])
 
     def sizes(self, instances: np.ndarray) -> np.ndarray:
         return self.numbers[SIZE][instances]
@@ -255,7 +256,7 @@ class Inputs:
         return values, {name: function(table) for name, table in self.tables.items()}
 
 
-def _table(lists: list[list[int]]) -> np.ndarray:
+def _table(lists: Sequence[Sequence[int]]) -> np.ndarray:
     table = np.full((len(lists), max(map(len, lists)) + 1), INVALID, np.int64)
     for i, values in enumerate(lists):
         table[i, : len(values)] = values

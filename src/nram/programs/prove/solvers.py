@@ -17,8 +17,11 @@ def solvers() -> list[str]:
 
 
 def answer(solver: str, text: str) -> str:
-    """What the solver says about a file: unsat, sat or unknown."""
-    return _z3(text) if solver == "z3" else _cvc5(text)
+    """What the solver says about a file: unsat, sat, unknown, or why it cannot read it."""
+    try:
+        return _z3(text) if solver == "z3" else _cvc5(text)
+    except (z3.Z3Exception, RuntimeError) as error:  # cvc5 raises RuntimeError
+        return f"error: {' '.join(str(error).split())[:200]}"
 
 
 def _z3(text: str) -> str:

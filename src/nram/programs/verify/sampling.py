@@ -60,7 +60,9 @@ def find_smaller(verification: Verification, failure: Failure, *, seed: int, sec
         if time.monotonic() >= deadline:
             break
         check = BatchCheck(verification, n, "random")
-        for size in sorted({task.least_memory(n) + more for more in (0, 1, 2, extra)}):
+        least = task.least_memory(n)
+        sizes = {least, least + 1, least + 2, least + extra, len(failure.memory)}
+        for size in sorted(size for size in sizes if size >= least):
             if n == failure.complexity and size >= len(failure.memory):
                 break
             tries = max(LEAST_TRIES, min(MOST_TRIES, CELLS_AT_ONCE // (4 * size), check.most_at_once))
