@@ -181,9 +181,9 @@ def _range_in_words(change: Range) -> str:
 
 def invariant_in_words(invariant: Invariant) -> list[str]:
     """The invariant as people read it."""
-    lines = ["The memory at any moment, the first that fits:"]
+    lines = ["The memory at any moment (the first line that fits a cell counts):"]
     for cell in invariant.cells:
-        lines.append(f"  cell {shown(cell.address)} holds {shown(cell.value)}, of which the facts below speak")
+        lines.append(f"  cell {shown(cell.address)} holds {shown(cell.value)}, as the facts below say")
     for array in reversed(invariant.arrays):  # where two overlap, the later one holds
         count = shown(array.written(invariant.visits))
         sign = "+" if array.slope > 0 else "-"
