@@ -170,7 +170,7 @@ class Driver:
         self.error = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.POINTER(ErrorQuestion))(error)
         table = (ctypes.c_void_p * 12)()
         own = self.error, self.stream, self.launch, self.context_of
-        table[6], table[10], *addresses = (ctypes.cast(function, ctypes.c_void_p).value for function in own)
+        table[6], table[10], *addresses = (ctypes.cast(function, ctypes.c_void_p).value or 0 for function in own)
         engine = loaded(object_code(build_handler(shape, list(gpus), *addresses)))
         entry = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(engine.get_function_address(HANDLER))
         self.addresses = [0x1000 * (number + 1) for number in range(len(names))]

@@ -30,9 +30,11 @@ def stage_bytes(config: TrainConfig, stage: StageConfig, devices: list[Device], 
     members = stage.population if on_cpu else stage.population // shards_of(stage.population, len(devices))
     busy = min(len(devices), stage.population) if on_cpu else 1
     training = 2 * members * weights + busy * at_once * (3 * weights + _activation_bytes(config, stage, kernel))
-    cloning = (2 * stage.population + members) * weights if members < stage.population else 0
+    whole = 0
+    if members < stage.population:
+        whole = (2 * stage.population + members if stage.cull.share else stage.population) * weights
     validated = busy if on_cpu else members  # at the same time
-    return max(training, cloning) + (validated + 1) * config.validation_cells(stage) * CELL
+    return max(training, whole) + (validated + 1) * config.validation_cells(stage) * CELL
 
 
 def free_bytes(devices: list[Device]) -> int | None:
