@@ -15,7 +15,6 @@ import json
 import os
 import platform
 import re
-import signal
 import subprocess
 import sys
 import tempfile
@@ -204,7 +203,7 @@ def _rate(samples: list[Sample], over: str) -> float:
 def stop(jobs: list[Job]) -> None:
     for job in jobs:
         if job.process.poll() is None:
-            job.process.send_signal(signal.SIGINT)
+            job.process.terminate()  # SIGINT is ignored in the background of a script
     for job in jobs:
         try:
             job.process.wait(60)
