@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-slow coverage fuzz kills lint docs bench clean
+.PHONY: setup demo test test-slow coverage fuzz kills soak lint docs bench clean
 
 setup: .venv/ready
 
@@ -41,6 +41,10 @@ fuzz: setup
 # Jobs that are killed 120 times and more, on full disks and in read-only folders too, and resumed to the same bits.
 kills: setup
 	PYTHONPATH=tests $(BIN)/python -m kills --kills 120 --out runs/kills
+
+# Two hours of training and search side by side: memory, open files and speed once a minute, and a verdict.
+soak: setup
+	JAX_PLATFORMS=cpu $(BIN)/python benchmarks/soak.py --seconds 7200 --out results/soak.jsonl
 
 coverage: setup
 	JAX_PLATFORMS=cpu $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --cov --cov-report=term --cov-report=html

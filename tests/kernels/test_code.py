@@ -22,7 +22,7 @@ from nram.machine.kernels.cpu import kernel as cpu_kernel
 from nram.machine.kernels.cpu.lanes import Lanes
 from nram.machine.kernels.cpu.shape import lane_shape
 from nram.machine.kernels.gpu.kernel import ENTRY
-from nram.machine.kernels.gpu.launch import HANDLER, build_handler
+from nram.machine.kernels.gpu.launch import HANDLER, DeviceFunction, GpuFunctions, build_handler
 from nram.machine.kernels.gpu.shape import warp_shape
 from nram.machine.wiring import Wiring
 from nram.modules import Module
@@ -124,8 +124,8 @@ def asked(kernel: str, **question):
     if kernel == "cpu":
         engine, entry = loaded(cpu_kernel.compiled(lane_shape(specification(("INC",))))), cpu_kernel.ENTRY
     else:
-        shape = warp_shape(specification(("INC",)))
-        engine, entry = loaded(object_code(build_handler(shape, functions=[2, 3], launch=1))), HANDLER
+        shape, gpu = warp_shape(specification(("INC",))), GpuFunctions(5, [DeviceFunction(2, 0, 0)] * 2)
+        engine, entry = loaded(object_code(build_handler(shape, [gpu], launch=1, context_of=4))), HANDLER
     return answer_of(handler(engine, entry), **question), call_frame.understood(engine)
 
 

@@ -11,8 +11,9 @@ from support.xla_frame import call_frame
 from nram.extensions import select_modules
 from nram.llvm import loaded, object_code
 from nram.machine.kernels.common.specification import NoKernel, specify
+from nram.machine.kernels.gpu import launch as gpu_launch
 from nram.machine.kernels.gpu.kernel import ENTRY, launches, ptx
-from nram.machine.kernels.gpu.launch import HANDLER, build_handler
+from nram.machine.kernels.gpu.launch import HANDLER, DeviceFunction, GpuFunctions, build_handler
 from nram.machine.kernels.gpu.shape import RESERVED_BYTES, SHARED_BYTES, WarpShape, warp_shape
 from nram.machine.wiring import Wiring
 from nram.modules import MODULE_NAMES
@@ -130,20 +131,30 @@ LAUNCH = ctypes.CFUNCTYPE(
     ctypes.POINTER(ctypes.POINTER(ctypes.c_void_p)),
     ctypes.c_void_p,
 )
-FUNCTIONS, STREAM, CONTEXT, OWN_ERROR = [0x1234, 0x4321], 0x5678, 0x9ABC, 0xDEF0
+CONTEXT_OF = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p))
+STREAM, CONTEXT, OWN_ERROR = 0x5678, 0x9ABC, 0xDEF0
+FIRST, SECOND, THIRD = (
+    GpuFunctions(0x10 * gpu, [DeviceFunction(0x100 * gpu + launch, 0, 0) for launch in range(2)]) for gpu in (1, 2, 3)
+)
 
 
 class Driver:
     """A stand-in for the GPU's driver and for XLA: it notes what it is asked."""
 
-    def __init__(self, shape: WarpShape, status: int = 0):
-        self.launches, self.errors = [], []
+    def __init__(self, shape: WarpShape, gpus: tuple[GpuFunctions, ...] = (FIRST,), context: int = 0, status: int = 0):
+        self.launches, self.errors, self.questions = [], [], 0
         names = list(shape.buffers)
 
         def launch(function, *rest):
             sizes, (stream, parameters, extra) = rest[:7], rest[7:]
             self.launches.append((function, sizes, stream, [parameters[i][0] for i in range(len(names))], extra))
             return status
+
+        def context_of(stream, found):
+            assert stream == STREAM
+            self.questions += 1
+            found[0] = context
+            return 0 if context else 201
 
         def stream(question):
             assert question[0].size == ctypes.sizeof(StreamQuestion) and question[0].context == CONTEXT
@@ -153,15 +164,14 @@ class Driver:
             self.errors.append(question[0].message.decode())
             return OWN_ERROR
 
-        self.launch = LAUNCH(launch)
+        self.launch, self.context_of = LAUNCH(launch), CONTEXT_OF(context_of)
         kind = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.POINTER(StreamQuestion))
         self.stream = kind(lambda question: stream(question))
         self.error = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.POINTER(ErrorQuestion))(error)
         table = (ctypes.c_void_p * 12)()
-        table[6], table[10] = (ctypes.cast(own, ctypes.c_void_p).value for own in (self.error, self.stream))
-        address = ctypes.cast(self.launch, ctypes.c_void_p).value
-        assert address is not None
-        engine = loaded(object_code(build_handler(shape, FUNCTIONS[: len(launches(shape))], address)))
+        own = self.error, self.stream, self.launch, self.context_of
+        table[6], table[10], *addresses = (ctypes.cast(function, ctypes.c_void_p).value or 0 for function in own)
+        engine = loaded(object_code(build_handler(shape, list(gpus), *addresses)))
         entry = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(engine.get_function_address(HANDLER))
         self.addresses = [0x1000 * (number + 1) for number in range(len(names))]
         frame, _alive = call_frame(shape, (MEMBERS,), self.addresses, api=ctypes.addressof(table), context=CONTEXT)
@@ -172,11 +182,81 @@ def test_all_members_are_in_the_same_launches_on_the_stream_of_xla():
     shape = shape_of(batch=20)
     driver = Driver(shape)
     expected = [
-        (function, (MEMBERS * own.blocks, 1, 1, 32 * own.warps, 1, 1, own.shared_bytes), STREAM, driver.addresses, None)
-        for function, own in zip(FUNCTIONS, launches(shape), strict=True)
+        (
+            function.address,
+            (MEMBERS * own.blocks, 1, 1, 32 * own.warps, 1, 1, own.shared_bytes),
+            STREAM,
+            driver.addresses,
+            None,
+        )
+        for function, own in zip(FIRST.functions, launches(shape), strict=True)
     ]
     assert driver.launches == expected
     assert driver.answer is None and not driver.errors
+    assert driver.questions == 0  # there is only one GPU
+
+
+@pytest.mark.parametrize("gpu", [FIRST, SECOND, THIRD])
+def test_of_several_gpus_each_launches_its_own_functions(gpu):
+    driver = Driver(shape_of(), (FIRST, SECOND, THIRD), gpu.context)
+    assert [function for function, *_ in driver.launches] == [function.address for function in gpu.functions]
+    assert driver.answer is None and not driver.errors
+
+
+@pytest.mark.parametrize("context", [0, 0x40])
+def test_no_gpu_launches_the_functions_of_another(context):
+    driver = Driver(shape_of(), (FIRST, SECOND), context, status=400)
+    assert [function for function, *_ in driver.launches] == [None, None]
+    assert driver.answer == OWN_ERROR
+
+
+class Gpus:
+    """A stand-in for the GPU's driver, as `ctypes` calls it: contexts and functions have the number of their GPU."""
+
+    def __init__(self):
+        self.contexts: list[int] = []
+
+    def cuInit(self, flags):
+        return 0
+
+    def cuDeviceGet(self, device, ordinal):
+        device._obj.value = ordinal
+        return 0
+
+    def cuDevicePrimaryCtxRetain(self, context, device):
+        context._obj.value = 0x10 * device.value
+        return 0
+
+    def cuCtxPushCurrent_v2(self, context):
+        self.contexts.append(context.value)
+        return 0
+
+    def cuCtxPopCurrent_v2(self, former):
+        former._obj.value = self.contexts.pop()
+        return 0
+
+    def cuModuleLoadDataEx(self, module, text, count, options, values):
+        assert b".visible .entry" in text.value
+        module._obj.value = self.contexts[-1]
+        return 0
+
+    def cuModuleGetFunction(self, function, module, name):
+        function._obj.value = 0x10 * module.value + (name != ENTRY.encode())
+        return 0
+
+    def cuFuncSetAttribute(self, function, attribute, value):
+        return 0 if self.contexts else 201
+
+    def cuFuncGetAttribute(self, number, attribute, function):
+        return 0
+
+
+def test_the_kernel_is_compiled_for_every_gpu_in_its_own_context(monkeypatch):
+    cuda = Gpus()
+    monkeypatch.setattr(gpu_launch, "driver", lambda: cuda)
+    for ordinal, gpu in ((1, FIRST), (3, THIRD)):
+        assert gpu_launch.compiled_on_gpu(shape_of(), ordinal) == gpu
+    assert not cuda.contexts
 
 
 def test_a_launch_that_fails_is_an_error_of_xla():

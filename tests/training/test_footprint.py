@@ -11,10 +11,11 @@ import pytest
 from nram.errors import UsageError
 from nram.machine.kernels.gpu.shape import WarpShape
 from nram.training import footprint
-from nram.training.config import HyperConfig, MachineConfig, StageConfig, TrainConfig
+from nram.training.config import CullConfig, HyperConfig, MachineConfig, StageConfig, TrainConfig
 from nram.training.footprint import check_fits
 from nram.training.kernels import chosen_kernel
 from nram.training.mapping import mapped
+from nram.training.population import abstract_population
 from nram.training.ranges import Range
 
 STAGE = StageConfig(3, 10, 12, step_slack=1)
@@ -63,6 +64,23 @@ def test_a_gpu_needs_room_for_its_even_share_of_the_population(population, gpus,
     monkeypatch.setenv("NRAM_PLAIN", "1")
     alone = stage_bytes(CONFIG, replace(STAGE, population=share), gpu(1), 1)
     assert stage_bytes(CONFIG, replace(STAGE, population=population), gpu(1, gpus), 1) == alone
+
+
+def test_the_first_of_several_gpus_has_room_to_clone_the_whole_population():
+    population, many = 6400, gpu(1, 64)
+    members = jax.tree.leaves(abstract_population(CONFIG, population).members)
+    size = sum(prod(leaf.shape) * leaf.dtype.itemsize for leaf in members)
+    stage = replace(STAGE, population=population)
+    culled = replace(stage, cull=CullConfig(share=0.5))
+    assert size <= stage_bytes(CONFIG, stage, many, 1) < 2 * size <= stage_bytes(CONFIG, culled, many, 1)
+    assert stage_bytes(CONFIG, culled, gpu(1), 1) == stage_bytes(CONFIG, stage, gpu(1), 1)
+
+
+def test_the_gpu_with_the_least_memory_decides():
+    assert members_at_once(CONFIG, STAGE, gpu(1 << 40) + gpu(1 << 40)) == 6
+    assert members_at_once(CONFIG, STAGE, gpu(1 << 40) + gpu(stage_bytes(CONFIG, STAGE, gpu(1, 2), 3))) == 3
+    with pytest.raises(UsageError, match="stage 0"):
+        check_fits(CONFIG, gpu(1 << 40) + gpu(1000))
 
 
 def test_a_cpu_trains_one_member_at_a_time_and_a_kernel_needs_less_memory(monkeypatch):

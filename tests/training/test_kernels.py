@@ -13,17 +13,12 @@ STAGE = StageConfig(3, 10, 12, step_slack=1)
 CONFIG = TrainConfig("access", batch=8, machine=MachineConfig(registers=2, hidden=8), stages=(STAGE,))
 
 
-def test_the_kernel_of_a_gpu_is_for_one_gpu():
+def test_the_kernel_is_the_same_on_several_devices():
     gpu: Any = SimpleNamespace(platform="gpu")
-    assert isinstance(chosen_kernel(CONFIG, STAGE, [gpu]).shape, WarpShape)
-    several = chosen_kernel(CONFIG, STAGE, [gpu, gpu])
-    assert several.shape is None
-    assert several.reason.startswith("the kernel is for one GPU at a time: name it, e.g. CUDA_VISIBLE_DEVICES=0")
-
-
-def test_the_kernel_of_a_cpu_is_for_all_of_its_devices():
     cpu: Any = SimpleNamespace(platform="cpu")
-    assert chosen_kernel(CONFIG, STAGE, [cpu, cpu]) == chosen_kernel(CONFIG, STAGE, [cpu])
+    assert isinstance(chosen_kernel(CONFIG, STAGE, [gpu]).shape, WarpShape)
+    for device in (gpu, cpu):
+        assert chosen_kernel(CONFIG, STAGE, [device, device]) == chosen_kernel(CONFIG, STAGE, [device])
 
 
 def test_a_soft_stage_with_a_penalty_on_registers_and_memory_has_no_kernel():

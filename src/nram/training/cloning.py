@@ -40,15 +40,18 @@ def clone(
     places[: np.sum(cloned)] = np.flatnonzero(cloned)
     mutations = _draw_mutations(config, stage, rng)
     redraws, lengths = stage.cull.redraw > 0, wiring_of(config.machine).lengths
-    members, on_cpu = population.members, not _on_gpu(population.members.step)
-    if on_cpu:  # in one piece, because XLA copies slowly between the cores
+    members, platforms = population.members, _platforms(population.members.step)
+    if len(platforms) > 1 or platforms == [
+        "cpu"
+    ]:  # XLA copies slowly between cores; one of several GPUs clones as it would alone
         members = jax.tree.map(np.asarray, members)
-    run = _compiled(on_cpu, redraws, lengths)
+    run = _compiled("cpu" in platforms, redraws, lengths)
     return Population(run(members, parents, places, mutations), hyper)
 
 
-def _on_gpu(leaf: Any) -> bool:
-    return isinstance(leaf, Array) and next(iter(leaf.devices())).platform != "cpu"
+def _platforms(leaf: Any) -> list[str]:
+    """The platform of every device on which the array lies."""
+    return [device.platform for device in leaf.devices()] if isinstance(leaf, Array) else ["cpu"]
 
 
 @lru_cache(maxsize=16)

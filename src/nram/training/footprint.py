@@ -22,16 +22,26 @@ CELL = 16  # of an instance: input, expected output, which cells count, and the 
 
 
 def stage_bytes(config: TrainConfig, stage: StageConfig, devices: list[Device], at_once: int, kernel: Kernel) -> int:
-    """The bytes of a stage: weights with Adam's moments for every member, what the backward pass keeps for the members
-    that a device trains at the same time, and the validation set with the memories of the machines that run on it. CPU
-    devices share one memory."""
+    """The bytes that a stage needs on each device: weights with Adam's moments for its members, what the backward pass
+    keeps for those that it trains at the same time, and the validation set with the memories of the machines that run
+    on it. CPU devices share one memory. Of several GPUs the first one also draws and clones the whole population."""
     weights = _member_bytes(config)
     on_cpu = devices[0].platform == "cpu"
     members = stage.population if on_cpu else stage.population // shards_of(stage.population, len(devices))
     busy = min(len(devices), stage.population) if on_cpu else 1
     training = 2 * members * weights + busy * at_once * (3 * weights + _activation_bytes(config, stage, kernel))
+    whole = 0
+    if members < stage.population:
+        whole = (2 * stage.population + members if stage.cull.share else stage.population) * weights
     validated = busy if on_cpu else members  # at the same time
-    return training + (validated + 1) * config.validation_cells(stage) * CELL
+    return max(training, whole) + (validated + 1) * config.validation_cells(stage) * CELL
+
+
+def free_bytes(devices: list[Device]) -> int | None:
+    """The memory that a program may take on each of these devices; None if it is not known."""
+    asked = devices[:1] if devices[0].platform == "cpu" else devices  # CPU devices share one memory
+    found = [available_bytes(device) for device in asked]
+    return None if None in found else min(free for free in found if free is not None)
 
 
 def members_at_once(config: TrainConfig, stage: StageConfig, devices: list[Device], kernel: Kernel) -> int:
@@ -39,7 +49,7 @@ def members_at_once(config: TrainConfig, stage: StageConfig, devices: list[Devic
     fit into its memory and divide its share of the population."""
     if devices[0].platform == "cpu":
         return 1
-    members, free = stage.population // shards_of(stage.population, len(devices)), available_bytes(devices[0])
+    members, free = stage.population // shards_of(stage.population, len(devices)), free_bytes(devices)
     even = [n for n in range(1, members + 1) if members % n == 0]
     fitting = [n for n in even if free is None or stage_bytes(config, stage, devices, n, kernel) <= free]
     return max(fitting, default=1)
@@ -68,7 +78,7 @@ def _member_bytes(config: TrainConfig) -> int:
 
 def check_fits(config: TrainConfig, devices: list[Device]) -> None:
     """A clear refusal instead of a crash half-way, where not even one member at a time would fit."""
-    free = available_bytes(devices[0])
+    free = free_bytes(devices)
     if free is None:
         return
     problems = [

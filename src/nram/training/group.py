@@ -21,6 +21,7 @@ from nram.training.config import EXAMINED, Share, StageConfig, Steps, TrainConfi
 from nram.training.culling import PROGRESS, Fit, compile_fit, cull
 from nram.training.evaluation import Examination, Score, examine, far_of, goes_far
 from nram.training.kernels import kernel_of
+from nram.training.mapping import idle_gpus
 from nram.training.member import StepReport, is_frozen
 from nram.training.pools import Pools
 from nram.training.population import Population, compile_training, init_population, member_at, stage_keys
@@ -189,6 +190,8 @@ class Group:
         kernel = kernel_of(config, stage, self.devices)
         if kernel.reason:
             self.hooks.note(f"by the plain path ({kernel.reason})")
+        if idle := idle_gpus(stage.population, self.devices):
+            self.hooks.note(idle)
         advance = compile_training(config, stage, self.devices, kernel)
         culls = stage.cull.share or stage.straight_through
         fit = compile_fit(config, stage, self.devices, kernel) if culls else None

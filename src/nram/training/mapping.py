@@ -1,8 +1,8 @@
-"""Functions of one member, compiled for many: over the cores of a CPU, or together on a GPU.
+"""Functions of one member, compiled for many: over the cores of a CPU, or over all local GPUs.
 
-On a GPU all members advance together (`vmap`), or as many as its memory holds. A CPU core is faster with
-one member at a time, whose state stays in its cache, so there the members of a device are mapped over one
-after another, and the population is split over as many CPU devices as there are cores.
+The population is split evenly over devices, which never communicate. On a GPU all members of a shard advance together
+(`vmap`), or as many as its memory holds. A CPU core is faster with one member at a time, whose state stays in its
+cache, so there the members of a shard are mapped over one after another, and there are as many CPU devices as cores.
 """
 
 from functools import partial
@@ -17,6 +17,14 @@ from nram.runtime import Device, quick_options
 def shards_of(members: int, devices: int) -> int:
     """A population is split evenly, over as many devices as divide it."""
     return max(n for n in range(1, devices + 1) if members % n == 0)
+
+
+def idle_gpus(members: int, devices: list[Device]) -> str | None:
+    """What to say where the population cannot be split over all GPUs."""
+    count, used = len(devices), shards_of(members, len(devices))
+    if used == count or devices[0].platform == "cpu":
+        return None
+    return f"{members} members run on {used} of {count} GPUs: a population that {count} divides would use all"
 
 
 def mapped(

@@ -33,12 +33,8 @@ def choose_kernel(devices: list[Device], wiring: Wiring, **settings: Any) -> Ker
         match devices[0].platform:
             case "cpu":
                 return Kernel(lane_shape(specify(wiring, **settings)))
-            case "gpu" if len(devices) == 1:
-                return Kernel(warp_shape(specify(wiring, **settings)))
             case "gpu":
-                raise NoKernel(
-                    "the kernel is for one GPU at a time: name it, e.g. CUDA_VISIBLE_DEVICES=0, for the fast path"
-                )
+                return Kernel(warp_shape(specify(wiring, **settings)))
         raise NoKernel("the kernels are for CPUs and NVIDIA's GPUs")
     except NoKernel as reason:
         return Kernel(None, str(reason))

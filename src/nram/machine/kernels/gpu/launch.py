@@ -1,4 +1,8 @@
-"""Kernels on an NVIDIA GPU: the driver compiles the PTX, and a handler in machine code launches it on XLA's stream."""
+"""Kernels on NVIDIA GPUs: the driver compiles the PTX, and a handler in machine code launches it on XLA's stream.
+
+XLA knows a kernel by one name on all GPUs of the process. The driver compiles it for each of them, in that GPU's own
+context, and the handler takes the functions of the GPU to which the stream belongs.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from typing import Any
 from llvmlite import ir
 
 from nram.errors import NramError
-from nram.llvm import I32, I64, POINTER, cached, fingerprint, loaded, object_code
+from nram.llvm import I32, I64, POINTER, Value, cached, fingerprint, loaded, object_code
 from nram.machine.kernels.common.call_frame import NULL, CallFrame, FunctionPointer, register
 from nram.machine.kernels.common.specification import SOURCES
 from nram.machine.kernels.gpu.kernel import Launch, launches, ptx
@@ -29,6 +33,14 @@ class DeviceFunction:
     address: int  # the driver's handle
     registers: int  # of a thread
     local_bytes: int  # of a thread: for values that did not fit into its registers
+
+
+@dataclass(frozen=True)
+class GpuFunctions:
+    """The functions of all launches on one GPU."""
+
+    context: int  # the driver's handle of the context that JAX uses on this GPU
+    functions: list[DeviceFunction]
 
 
 @cache
@@ -50,18 +62,19 @@ def _check(library: Any, status: int, what: str) -> None:
         raise NramError(f"NVIDIA's driver fails to {what}: {said}")
 
 
-@cache
-def compiled_on_device(shape: WarpShape) -> list[DeviceFunction]:
-    """The functions of all launches, in the context that JAX uses too: that of the first GPU."""
+def compiled_on_gpu(shape: WarpShape, ordinal: int) -> GpuFunctions:
+    """The functions of all launches on the GPU with this number."""
     cuda = driver()
     device, context, former = ctypes.c_int(), ctypes.c_void_p(), ctypes.c_void_p()
-    _check(cuda, cuda.cuDeviceGet(ctypes.byref(device), 0), "find a GPU")
+    _check(cuda, cuda.cuDeviceGet(ctypes.byref(device), ordinal), "find a GPU")
     _check(cuda, cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device), "open the GPU")
     _check(cuda, cuda.cuCtxPushCurrent_v2(context), "use the GPU")
     try:
-        return _functions(cuda, shape)
+        functions = _functions(cuda, shape)
     finally:
         cuda.cuCtxPopCurrent_v2(ctypes.byref(former))
+    assert context.value is not None
+    return GpuFunctions(context.value, functions)
 
 
 def _functions(cuda: Any, shape: WarpShape) -> list[DeviceFunction]:
@@ -90,17 +103,28 @@ def _function(cuda: Any, module: ctypes.c_void_p, launch: Launch) -> DeviceFunct
 
 @cache
 def registered(shape: WarpShape) -> str:
-    """The name under which XLA finds the kernel of this shape, which is compiled if need be."""
-    functions = [function.address for function in compiled_on_device(shape)]
-    launch = ctypes.cast(driver().cuLaunchKernel, ctypes.c_void_p).value
-    assert launch is not None
+    """The name under which XLA finds the kernel of this shape, which is compiled if need be, for every GPU of JAX."""
+    import jax
+
+    gpus = [compiled_on_gpu(shape, device.local_hardware_id) for device in jax.local_devices(backend="gpu")]
+    launch, context_of = (_address(name) for name in ("cuLaunchKernel", "cuStreamGetCtx"))
     name = f"nram_{fingerprint(shape, SOURCES)}"
-    register(name, loaded(object_code(build_handler(shape, functions, launch))), HANDLER, "CUDA")
+    register(name, loaded(object_code(build_handler(shape, gpus, launch, context_of))), HANDLER, "CUDA")
     return name
 
 
-def build_handler(shape: WarpShape, functions: list[int], launch: int) -> ir.Module:
-    """The machine code that XLA calls: it launches the kernel's functions for all members by `launch`."""
+def _address(name: str) -> int:
+    """Where a function of the driver begins."""
+    found = ctypes.cast(getattr(driver(), name), ctypes.c_void_p).value
+    assert found is not None
+    return found
+
+
+def build_handler(shape: WarpShape, gpus: list[GpuFunctions], launch: int, context_of: int) -> ir.Module:
+    """The machine code that XLA calls: it launches the kernel's functions for all members.
+
+    `launch` and `context_of` are the addresses of the driver's `cuLaunchKernel` and `cuStreamGetCtx`.
+    """
     module = ir.Module("handler")
     code = CallFrame(module, HANDLER, shape)
     addresses, parameters = (code.at.alloca(POINTER, len(shape.buffers)) for _ in range(2))
@@ -110,14 +134,36 @@ def build_handler(shape: WarpShape, functions: list[int], launch: int) -> ir.Mod
         code.at.store(place, code.place(parameters, index, POINTER))
     members, stream = code.members(), code.stream()
     one, status = I32(1), I32(0)
-    for part, function in zip(launches(shape), functions, strict=True):
+    for part, function in zip(launches(shape), _functions_for(code, stream, gpus, context_of), strict=True):
         blocks = code.at.trunc(code.at.mul(members, I64(part.blocks)), I32)
         grid, block = [blocks, one, one], [I32(part.warps * LANES), one, one]
-        arguments = [code.at.inttoptr(I64(function), POINTER), *grid, *block, I32(part.shared_bytes)]
+        arguments = [code.at.inttoptr(function, POINTER), *grid, *block, I32(part.shared_bytes)]
         arguments += [stream, parameters, NULL]
-        kind = FunctionPointer(ir.FunctionType(I32, [argument.type for argument in arguments]))
-        status = code.at.or_(status, code.at.call(code.at.inttoptr(I64(launch), kind), arguments))
+        status = code.at.or_(status, _call_driver(code, launch, arguments))
     with code.at.if_then(code.at.icmp_unsigned("!=", status, I32(0))):
         code.fail("the GPU does not take the kernel of nram.machine.kernels.gpu")
     code.return_null()
     return module
+
+
+def _functions_for(code: CallFrame, stream: Value, gpus: list[GpuFunctions], context_of: int) -> list[Value]:
+    """The functions of the stream's GPU. Where there are several GPUs and it is none of them, these are 0, which the
+    driver does not launch."""
+    addresses = [[I64(function.address) for function in gpu.functions] for gpu in gpus]
+    if len(gpus) == 1:
+        return addresses[0]
+    room = code.at.alloca(I64)
+    code.at.store(I64(0), room)
+    _call_driver(code, context_of, [stream, room])
+    context = code.at.load(room, typ=I64)
+    chosen: list[Value] = [I64(0)] * len(addresses[0])
+    for gpu, own in zip(gpus, addresses, strict=True):
+        here = code.at.icmp_unsigned("==", context, I64(gpu.context))
+        chosen = [code.at.select(here, function, former) for function, former in zip(own, chosen, strict=True)]
+    return chosen
+
+
+def _call_driver(code: CallFrame, address: int, arguments: list[Value]) -> Value:
+    """Call a function of the driver; returns its status."""
+    kind = FunctionPointer(ir.FunctionType(I32, [argument.type for argument in arguments]))
+    return code.at.call(code.at.inttoptr(I64(address), kind), arguments)
