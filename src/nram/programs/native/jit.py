@@ -13,7 +13,7 @@ from llvmlite import ir
 from nram.llvm import I32, I64, POINTER, element, i32, i64, optimised_engine
 from nram.programs.ir import Program
 from nram.programs.native.instructions import HALTED, START
-from nram.programs.native.llvm import build_advance
+from nram.programs.native.llvm import build_start_and_resume
 
 OPERATIONS_AT_ONCE = 1 << 26
 """How much runs between two checks for Ctrl-C: a fraction of a second, or a few if every step misses the cache."""
@@ -27,7 +27,7 @@ class CompiledProgram:
         longest = max(len(row.operations) for rows in program.states for row in rows)
         self.steps_at_once = OPERATIONS_AT_ONCE // (longest + 4)
         module = ir.Module("program")
-        add_batch(module, build_advance(module, program), self.registers)
+        add_batch(module, *build_start_and_resume(module, program), self.registers)
         self._engine = optimised_engine(module)
         whole, array = ctypes.c_int64, ctypes.c_void_p
         kind = ctypes.CFUNCTYPE(whole, array, whole, whole, whole, whole, whole, array, array, array)
@@ -101,64 +101,87 @@ def _compiled(meaning: _Meaning) -> CompiledProgram:
     return CompiledProgram(meaning.program)
 
 
-def add_batch(module: ir.Module, advance: ir.Function, registers: int) -> None:
+def add_batch(module: ir.Module, start: ir.Function, resume: ir.Function, registers: int) -> None:
     """Add a function that runs a batch of memories, one after another:
 
         i64 run_batch(ptr memories, i64 size, i64 first, i64 count, i64 limit, i64 budget,
                       ptr registers, ptr next_rows, ptr steps)
 
     It begins with memory `first`, which may be in the middle of its run, and returns the index of the first memory
-    that is not finished: `count`, or less if the budget of steps is used up.
+    that is not finished: `count`, or less if the budget of steps is used up. Each memory that starts takes one step
+    more of the budget, which bounds batches of very short runs too.
     """
     kind = ir.FunctionType(I64, [POINTER, I64, I64, I64, I64, I64, POINTER, POINTER, POINTER])
     function = ir.Function(module, kind, "run_batch")
     memories, size, first, count, limit, budget, all_registers, all_rows, all_steps = function.args
     for argument in (memories, all_registers, all_rows, all_steps):
         argument.add_attribute("noalias")
-    entry, work, done, unfinished = (
-        function.append_basic_block(name) for name in ("entry", "work", "done", "unfinished")
+    entry, resuming, resumed, fresh, work, scarce, run, done, last = (
+        function.append_basic_block(name)
+        for name in ("entry", "resume", "resumed", "fresh", "work", "scarce", "run", "done", "last")
     )
     at = ir.IRBuilder(entry)
-
     size32 = at.trunc(size, I32)
+
+    def call(advance: ir.Function, index: Any, next_row: Any, allowed: Any, taken: Any) -> tuple[Any, Any]:
+        """Run on one memory and store how that ended; the steps of this call, and whether the run is finished."""
+        memory = element(at, memories, at.mul(index, size))
+        found = element(at, all_registers, at.mul(index, i64(registers)))
+        ending = at.call(advance, [memory, size32, found, next_row, allowed])
+        steps, row_after = at.extract_value(ending, 0), at.extract_value(ending, 1)
+        total = at.add(taken, steps)
+        at.store(row_after, element(at, all_rows, index))
+        at.store(total, element(at, all_steps, index, I64))
+        halted = at.icmp_signed("<", row_after, i32(START))
+        return steps, at.or_(halted, at.icmp_unsigned("==", total, limit))
+
     row_before = at.load(element(at, all_rows, first), typ=I32)
-    steps_before = at.load(element(at, all_steps, first, I64), typ=I64)
+    at.cbranch(at.icmp_signed("==", row_before, i32(START)), fresh, resuming)
+
+    at.position_at_end(resuming)
+    taken = at.load(element(at, all_steps, first, I64), typ=I64)
+    remaining = at.sub(limit, taken)
+    allowed = at.select(at.icmp_unsigned("<", remaining, budget), remaining, budget)
+    steps, finished = call(resume, first, row_before, allowed, taken)
+    at.cbranch(finished, resumed, last)
+    at.position_at_end(resumed)
+    second, left_by_first = at.add(first, i64(1)), at.sub(budget, steps)
+    others = at.icmp_unsigned("<", second, count)
+    at.cbranch(at.and_(others, at.icmp_unsigned("<", i64(0), left_by_first)), fresh, last)
+
+    at.position_at_end(fresh)
+    begin, left_at_first = at.phi(I64), at.phi(I64)
     at.branch(work)
 
+    # What a memory needs does not depend on the results of the one before it (but for rare branches), so that the
+    # processor can work on several at once.
     at.position_at_end(work)
-    index, next_row, taken, left = (at.phi(kind) for kind in (I64, I32, I64, I64))
-    allowed = at.sub(limit, taken)
-    allowed = at.select(at.icmp_unsigned("<", allowed, left), allowed, left)
-    memory = element(at, memories, at.mul(index, size))
-    batch_registers = element(at, all_registers, at.mul(index, i64(registers)))
-    ending = at.call(advance, [memory, size32, batch_registers, next_row, allowed])
-    steps, row_after = at.extract_value(ending, 0), at.extract_value(ending, 1)
-    total = at.add(taken, steps)
-    at.store(row_after, element(at, all_rows, index))
-    at.store(total, element(at, all_steps, index, I64))
-    halted = at.icmp_signed("<", row_after, i32(START))
-    finished = at.or_(halted, at.icmp_unsigned("==", total, limit))
-    at.cbranch(finished, done, unfinished)
-
-    at.position_at_end(unfinished)
-    at.ret(index)
+    index, left = at.phi(I64), at.phi(I64)
+    at.cbranch(at.icmp_unsigned("<", left, limit), scarce, run).set_weights([1, 1 << 20])
+    at.position_at_end(scarce)
+    at.branch(run)
+    at.position_at_end(run)
+    allowed = at.phi(I64)
+    steps, finished = call(start, index, i32(START), allowed, i64(0))
+    at.cbranch(finished, done, last).set_weights([1 << 20, 1])
 
     at.position_at_end(done)
-    following = at.add(index, i64(1))
-    spent = at.add(steps, i64(1))  # the extra step bounds batches of very short runs too
+    following, spent = at.add(index, i64(1)), at.add(steps, i64(1))
     enough = at.icmp_unsigned("<", spent, left)
-    go_on = at.and_(enough, at.icmp_unsigned("<", following, count))
     left_after = at.sub(left, spent)
-    last = function.append_basic_block("last")
-    at.cbranch(go_on, work, last)
-    at.position_at_end(last)
-    at.ret(following)
+    at.cbranch(at.and_(enough, at.icmp_unsigned("<", following, count)), work, last)
 
-    for phi, begin, then in (
-        (index, first, following),
-        (next_row, row_before, i32(START)),
-        (taken, steps_before, i64(0)),
-        (left, budget, left_after),
+    at.position_at_end(last)
+    unfinished = at.phi(I64)
+    at.ret(unfinished)
+
+    for phi, incoming in (
+        (begin, ((first, entry), (second, resumed))),
+        (left_at_first, ((budget, entry), (left_by_first, resumed))),
+        (index, ((begin, fresh), (following, done))),
+        (left, ((left_at_first, fresh), (left_after, done))),
+        (allowed, ((limit, work), (left, scarce))),
+        (unfinished, ((first, resuming), (second, resumed), (index, run), (following, done))),
     ):
-        phi.add_incoming(begin, entry)
-        phi.add_incoming(then, done)
+        for value, block in incoming:
+            phi.add_incoming(value, block)

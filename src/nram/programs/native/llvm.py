@@ -38,7 +38,7 @@ LARGEST_COPIED_DECISION = 16
 class Advance:
     """The function `advance` while it is being built. `strides` adds loops before `finish`."""
 
-    def __init__(self, module: ir.Module, program: Program, flow: Flow):
+    def __init__(self, module: ir.Module, program: Program, flow: Flow, resumes: bool):
         self.program = program
         self.flow = flow
         self.function = declare_advance(module)
@@ -59,7 +59,10 @@ class Advance:
         }
         """For each row, the block that finds the next row."""
         self._shared: dict[Decision, ir.Block] = {}
-        self._enter(entry)
+        if resumes:
+            self._resume(entry)
+        else:
+            self._begin(entry)
 
     def finish(self, instead: dict[tuple[RowId, RowId], ir.Block]) -> ir.Function:
         """Emit every row. `instead` maps pairs of rows to a block that replaces the second after the first."""
@@ -70,16 +73,14 @@ class Advance:
         self._leave()
         return self.function
 
-    def _enter(self, at: ir.IRBuilder) -> None:
-        """Start a run, or resume it at a row."""
-        fresh, resumed = (self.function.append_basic_block(name) for name in ("fresh", "resumed"))
-        at.cbranch(at.icmp_signed("==", self.resumed_row, i32(START)), fresh, resumed)
-        at.position_at_end(fresh)
+    def _begin(self, at: ir.IRBuilder) -> None:
+        """Start a run."""
         for register in self.registers:
             at.store(i32(0), register)
         at.branch(self.blocks[self.flow.rows[0]])
 
-        at.position_at_end(resumed)
+    def _resume(self, at: ir.IRBuilder) -> None:
+        """Continue a run at a row."""
         for i, register in enumerate(self.registers):
             at.store(at.load(self._register_in(at, i), typ=I32), register)
         nowhere = self.function.append_basic_block("nowhere")
@@ -169,14 +170,35 @@ class Advance:
         return element(at, self.registers_in, i64(index))
 
 
-def build_advance(module: ir.Module, program: Program) -> ir.Function:
-    """The function of a program: code for every row, with loops; for large programs a walk through tables."""
-    if program.rows * len(program.registers) <= LARGEST_TABLE:
-        flow = Flow(program)
-        if sum(_code_size(flow, row_id) for row_id in flow.rows) <= LARGEST_CODE:
-            advance = Advance(module, program, flow)
-            return advance.finish(add_loops(advance))
-    return build_table_walk(module, program)
+def build_start(module: ir.Module, program: Program) -> ir.Function:
+    """`advance` for runs that start: code for every row, with loops; for large programs a walk through tables."""
+    return _build(module, program, resumes=False)
+
+
+def build_start_and_resume(module: ir.Module, program: Program) -> tuple[ir.Function, ir.Function]:
+    """`advance` for runs that start, and for those that continue.
+
+    These are two functions, because LLVM knows more about a run that has begun with all registers at 0.
+    """
+    start = build_start(module, program)
+    if not _has_code(program):
+        return start, start  # a walk through tables does both
+    return start, _build(module, program, resumes=True)
+
+
+def _build(module: ir.Module, program: Program, resumes: bool) -> ir.Function:
+    if not _has_code(program):
+        return build_table_walk(module, program)
+    advance = Advance(module, program, Flow(program), resumes)
+    return advance.finish(add_loops(advance))
+
+
+def _has_code(program: Program) -> bool:
+    """Whether every row gets code of its own."""
+    if program.rows * len(program.registers) > LARGEST_TABLE:
+        return False
+    flow = Flow(program)
+    return sum(_code_size(flow, row_id) for row_id in flow.rows) <= LARGEST_CODE
 
 
 def _code_size(flow: Flow, row_id: RowId) -> int:
