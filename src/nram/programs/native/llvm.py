@@ -26,6 +26,7 @@ from nram.programs.native.instructions import (
     emit_row,
     ending_of,
 )
+from nram.programs.native.regions import add_regions
 from nram.programs.native.strides import add_loops
 from nram.programs.native.tables import build_table_walk
 
@@ -43,10 +44,10 @@ class Advance:
         self.flow = flow
         self.function = declare_advance(module)
         self.memory, self.size, self.registers_in, self.resumed_row, self.limit = self.function.args
+        self._locals = ir.IRBuilder(self.function.append_basic_block("locals"))
         entry = ir.IRBuilder(self.function.append_basic_block("entry"))
-        self.registers = [entry.alloca(I32, name=f"r{i + 1}") for i in range(len(program.registers))]
-        self.left = entry.alloca(I64, name="left")
-        self.next_row = entry.alloca(I32, name="next")
+        self.registers = [self.local(I32, f"r{i + 1}") for i in range(len(program.registers))]
+        self.left, self.next_row = self.local(I64, "left"), self.local(I32, "next")
         entry.store(self.limit, self.left)
         self.blocks: dict[RowId, ir.Block] = {
             (state, row): self.function.append_basic_block(f"state{state}.row{row + 1}") for state, row in flow.rows
@@ -64,6 +65,10 @@ class Advance:
         else:
             self._begin(entry)
 
+    def local(self, kind: ir.Type, name: str) -> Any:
+        """A local variable."""
+        return self._locals.alloca(kind, name=name)
+
     def finish(self, instead: dict[tuple[RowId, RowId], ir.Block]) -> ir.Function:
         """Emit every row. `instead` maps pairs of rows to a block that replaces the second after the first."""
         for row_id, block in self.following.items():
@@ -71,6 +76,7 @@ class Advance:
         for index, row_id in enumerate(self.flow.rows):
             self._row(index, row_id)
         self._leave()
+        self._locals.branch(self.function.blocks[1])
         return self.function
 
     def _begin(self, at: ir.IRBuilder) -> None:
@@ -136,11 +142,11 @@ class Advance:
         large = len(list(islice(tests_of(decision), LARGEST_COPIED_DECISION + 1))) > LARGEST_COPIED_DECISION
         if large and not special:
             if decision not in self._shared:
-                self._shared[decision] = self._tests(row_id, decision, {})
+                self._shared[decision] = self.tests(row_id, decision, {})
             return self._shared[decision]
-        return self._tests(row_id, decision, instead)
+        return self.tests(row_id, decision, instead)
 
-    def _tests(self, row_id: RowId, decision: Decision, instead: dict[tuple[RowId, RowId], ir.Block]) -> ir.Block:
+    def tests(self, row_id: RowId, decision: Decision, instead: dict[tuple[RowId, RowId], ir.Block]) -> ir.Block:
         """Emit the tests of a decision; the first block."""
         state = self.flow.row(row_id).next_state
         name = f"{self.blocks[row_id].name}.next"
@@ -190,7 +196,8 @@ def _build(module: ir.Module, program: Program, resumes: bool) -> ir.Function:
     if not _has_code(program):
         return build_table_walk(module, program)
     advance = Advance(module, program, Flow(program), resumes)
-    return advance.finish(add_loops(advance))
+    loops = add_loops(advance)
+    return advance.finish(add_regions(advance, loops) | loops)
 
 
 def _has_code(program: Program) -> bool:

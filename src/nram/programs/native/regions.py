@@ -1,0 +1,167 @@
+"""Rows that can follow each other again and again, without the tests of every single step.
+
+For such a group of rows, code before it computes for how many steps no sum can wrap around (see `bounds`) and the step
+limit is not reached. For so many steps the rows run as a copy in which these sums are plain additions, whatever row
+follows which. Then the room is computed again. When there is none, the ordinary rows take a step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from llvmlite import ir
+
+from nram.llvm import I64, Instructions, i32, i64
+from nram.modules import Module
+from nram.programs.ir import Row, carry_out, emitted
+from nram.programs.native.bounds import Need, Room, room_of
+from nram.programs.native.flow import Flow, RowId
+from nram.programs.native.instructions import HALTED
+
+if TYPE_CHECKING:
+    from nram.programs.native.llvm import Advance
+
+Edge = tuple[RowId, RowId]
+
+
+def groups_of(flow: Flow) -> list[list[RowId]]:
+    """The largest groups of rows of which each can follow, at some time, after each (Tarjan's algorithm)."""
+    order: dict[RowId, int] = {}
+    lowest: dict[RowId, int] = {}
+    stack: list[RowId] = []
+    groups: list[list[RowId]] = []
+
+    def visit(row_id: RowId) -> None:
+        order[row_id] = lowest[row_id] = len(order)
+        stack.append(row_id)
+        for follower in flow.followers(row_id):
+            if follower not in order:
+                visit(follower)
+                lowest[row_id] = min(lowest[row_id], lowest[follower])
+            elif follower in stack:
+                lowest[row_id] = min(lowest[row_id], order[follower])
+        if lowest[row_id] == order[row_id]:
+            start = stack.index(row_id)
+            group = stack[start:]
+            del stack[start:]
+            if len(group) > 1 or row_id in flow.followers(row_id):
+                groups.append(group)
+
+    visit(flow.rows[0])
+    return groups
+
+
+def add_regions(advance: Advance, loops: dict[Edge, ir.Block]) -> dict[Edge, ir.Block]:
+    """Add a region for every group of rows: the blocks to enter between two rows instead of the second."""
+    flow = advance.flow
+    entries: dict[RowId, ir.Block] = {}
+    for group in groups_of(flow):
+        above, below, needs = room_of([flow.row(row_id) for row_id in group], len(advance.registers))
+        if above.registers or below.registers:
+            entries |= _Region(advance, group, above, below, dict(zip(group, needs, strict=True)), loops).entries
+    edges = {(row_id, follower): follower for row_id in flow.rows for follower in flow.followers(row_id)}
+    return {edge: entries[follower] for edge, follower in edges.items() if follower in entries}
+
+
+class _Region:
+    """One region while it is being built. `fuel` is for how many steps there is still room."""
+
+    def __init__(
+        self,
+        advance: Advance,
+        group: Sequence[RowId],
+        above: Room,
+        below: Room,
+        needs: dict[RowId, list[Need]],
+        loops: dict[Edge, ir.Block],
+    ):
+        self.advance = advance
+        self.above, self.below, self.needs, self.loops = above, below, needs, loops
+        self.fuel = advance.local(I64, "fuel")
+        self.rows = {row_id: self._block(row_id, "quick") for row_id in group}
+        self.entries = {row_id: self._block(row_id, "enter") for row_id in group}
+        for row_id in group:
+            self._enter(row_id)
+            self._row(row_id)
+
+    def _block(self, row_id: RowId, name: str) -> ir.Block:
+        return self.advance.function.append_basic_block(f"{self.advance.blocks[row_id].name}.{name}")
+
+    def _enter(self, row_id: RowId) -> None:
+        """Compute the fuel; without any, take an ordinary step."""
+        advance, at = self.advance, ir.IRBuilder(self.entries[row_id])
+        left = at.load(advance.left, typ=I64)
+        fuel = left
+        size = at.zext(advance.size, I64)
+        for room, is_above in ((self.above, True), (self.below, False)):
+            if room.registers:
+                fuel = self._least(at, fuel, self._steps(at, room, is_above, size))
+        at.store(fuel, self.fuel)
+        work = self._block(row_id, "fuelled")
+        at.cbranch(at.icmp_signed(">", fuel, i64(0)), work, advance.blocks[row_id])
+        at.position_at_end(work)
+        at.store(at.sub(left, fuel), advance.left)
+        at.branch(self.rows[row_id])
+
+    def _steps(self, at: ir.IRBuilder, room: Room, is_above: bool, size: Any) -> Any:
+        """For how many steps there is room on one side; 0 or less if for none."""
+        values = [at.zext(at.load(self.advance.registers[r], typ=ir.IntType(32)), I64) for r in sorted(room.registers)]
+        values += [i64(number) for number in sorted(room.numbers)]
+        sign = ">" if is_above else "<"
+        nearest = values[0]
+        for value in values[1:]:
+            nearest = at.select(at.icmp_signed(sign, value, nearest), value, nearest)
+        room_left = at.sub(at.sub(size, i64(1)), nearest) if is_above else nearest
+        after_first = at.sub(room_left, i64(room.margin))
+        if room.per_step == 0:
+            enough = at.icmp_signed(">=", after_first, i64(0))
+            return at.select(enough, i64((1 << 63) - 1), i64(0))
+        if room.per_step > 1:
+            # Rounded down: below 0 it stays below 0.
+            after_first = at.ashr(after_first, i64((room.per_step - 1).bit_length()))
+        return at.add(after_first, i64(1))
+
+    def _least(self, at: ir.IRBuilder, a: Any, b: Any) -> Any:
+        return at.select(at.icmp_signed("<", a, b), a, b)
+
+    def _row(self, row_id: RowId) -> None:
+        advance, row, block = self.advance, self.advance.flow.row(row_id), self.rows[row_id]
+        at = ir.IRBuilder(block)
+        work = self._block(row_id, "work")
+        fuel = at.load(self.fuel, typ=I64)
+        at.cbranch(at.icmp_unsigned("==", fuel, i64(0)), self.entries[row_id], work).set_weights([1, 1 << 20])
+        at.position_at_end(work)
+        at.store(at.sub(fuel, i64(1)), self.fuel)
+        before = [at.load(register, typ=ir.IntType(32)) for register in advance.registers]
+        advance.store_registers(at, self._new_registers(row_id, row, before, at))
+        places: dict[RowId, ir.Block] = {}
+        for follower in advance.flow.followers(row_id):
+            loop = self.loops.get((row_id, follower))
+            if loop is None and follower in self.rows:
+                places[follower] = self.rows[follower]
+            else:
+                places[follower] = self._leave(row_id, advance.blocks[follower] if loop is None else loop)
+        instead = {(row_id, follower): place for follower, place in places.items()}
+        at.branch(advance.tests(row_id, advance.flow.decision(row_id), instead))
+
+    def _leave(self, row_id: RowId, to: ir.Block) -> ir.Block:
+        """Give back the fuel."""
+        block = self._block(row_id, "leave")
+        at = ir.IRBuilder(block)
+        left = self.advance.left
+        at.store(at.add(at.load(left, typ=I64), at.load(self.fuel, typ=I64)), left)
+        at.branch(to)
+        return block
+
+    def _new_registers(self, row_id: RowId, row: Row, before: list[Any], at: ir.IRBuilder) -> list[Any]:
+        b = Instructions(at, self.advance.memory, self.advance.size)
+        needs = iter(self.needs[row_id])
+
+        def apply(module: Module, given: list[Any]) -> Any:
+            if next(needs) is None:
+                return emitted(b, module, given)
+            x, by = given if len(given) == 2 else (given[0], i32(1))
+            return at.add(x, by, flags=["nuw"]) if module.name in ("INC", "ADD") else at.sub(x, by, flags=["nuw"])
+
+        return carry_out(row, before.__getitem__, apply, b.number).registers
