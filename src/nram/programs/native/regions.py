@@ -7,14 +7,15 @@ follows which. Then the room is computed again. When there is none, the ordinary
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
 
-from nram.llvm import I64, Instructions, i32, i64
+from nram.llvm import I32, I64, Instructions, i32, i64
 from nram.modules import Module
-from nram.programs.ir import Row, carry_out, emitted
+from nram.programs.ir import Constant, Row, carry_out, emitted
 from nram.programs.native.bounds import Need, Room, room_of
 from nram.programs.native.flow import Flow, RowId
 from nram.programs.native.instructions import HALTED
@@ -25,17 +26,74 @@ if TYPE_CHECKING:
 Edge = tuple[RowId, RowId]
 
 
-def groups_of(flow: Flow) -> list[list[RowId]]:
+@dataclass(frozen=True)
+class Group:
+    """Rows that can follow each other again and again while no sum wraps around."""
+
+    rows: tuple[RowId, ...]
+    above: Room
+    below: Room
+    needs: dict[RowId, list[Need]]
+    above_zero: dict[RowId, frozenset[int]]
+    """The sums of each row that are not 0 if they do not wrap around."""
+    cells: frozenset[int]
+    """The cells that the rows read at a fixed address."""
+
+
+def groups_of(flow: Flow) -> Iterator[Group]:
+    """The largest groups.
+
+    If a pointer does not wrap around to 0, fewer rows can follow. In a smaller group of rows fewer sums wrap around. So
+    this starts with all rows.
+    """
+    waiting = _cycles(flow.rows, flow.followers)
+    while waiting:
+        group = _group(flow, waiting.pop())
+        smaller = _cycles(group.rows, lambda row_id, group=group: flow.followers(row_id, group.above_zero[row_id]))
+        if smaller == [group.rows]:
+            yield group
+        else:
+            waiting += smaller
+
+
+def _group(flow: Flow, rows: tuple[RowId, ...]) -> Group:
+    above, below, needs = room_of([flow.row(row_id) for row_id in rows], len(flow.program.registers))
+    of_rows = dict(zip(rows, needs, strict=True))
+    above_zero = {row_id: frozenset(_above_zero(flow.row(row_id), of_rows[row_id])) for row_id in rows}
+    cells = frozenset(cell for row_id in rows for cell in _cells(flow.row(row_id)))
+    return Group(rows, above, below, of_rows, above_zero, cells)
+
+
+def _cells(row: Row) -> Iterator[int]:
+    for operation in row.operations:
+        if operation.module == "READ" and isinstance(operation.arguments[0], Constant):
+            yield operation.arguments[0].value
+
+
+def _above_zero(row: Row, needs: Sequence[Need]) -> Iterator[int]:
+    for index, (operation, need) in enumerate(zip(row.operations, needs, strict=True)):
+        by_constant = any(argument.resolve(_no, _no, bool) for argument in operation.arguments)
+        if need is not None and need[0] == "above" and (operation.module == "INC" or by_constant):
+            yield index
+
+
+def _no(_: int) -> bool:
+    return False
+
+
+def _cycles(rows: Sequence[RowId], followers: Callable[[RowId], list[RowId]]) -> list[tuple[RowId, ...]]:
     """The largest groups of rows of which each can follow, at some time, after each (Tarjan's algorithm)."""
     order: dict[RowId, int] = {}
     lowest: dict[RowId, int] = {}
     stack: list[RowId] = []
-    groups: list[list[RowId]] = []
+    groups: list[tuple[RowId, ...]] = []
 
     def visit(row_id: RowId) -> None:
         order[row_id] = lowest[row_id] = len(order)
         stack.append(row_id)
-        for follower in flow.followers(row_id):
+        for follower in followers(row_id):
+            if follower not in rows:
+                continue
             if follower not in order:
                 visit(follower)
                 lowest[row_id] = min(lowest[row_id], lowest[follower])
@@ -43,12 +101,14 @@ def groups_of(flow: Flow) -> list[list[RowId]]:
                 lowest[row_id] = min(lowest[row_id], order[follower])
         if lowest[row_id] == order[row_id]:
             start = stack.index(row_id)
-            group = stack[start:]
+            group = tuple(sorted(stack[start:]))
             del stack[start:]
-            if len(group) > 1 or row_id in flow.followers(row_id):
+            if len(group) > 1 or row_id in followers(row_id):
                 groups.append(group)
 
-    visit(flow.rows[0])
+    for row_id in rows:
+        if row_id not in order:
+            visit(row_id)
     return groups
 
 
@@ -57,9 +117,8 @@ def add_regions(advance: Advance, loops: dict[Edge, ir.Block]) -> dict[Edge, ir.
     flow = advance.flow
     entries: dict[RowId, ir.Block] = {}
     for group in groups_of(flow):
-        above, below, needs = room_of([flow.row(row_id) for row_id in group], len(advance.registers))
-        if above.registers or below.registers:
-            entries |= _Region(advance, group, above, below, dict(zip(group, needs, strict=True)), loops).entries
+        if group.above.registers or group.below.registers or group.cells:
+            entries |= _Region(advance, group, loops).entries
     edges = {(row_id, follower): follower for row_id in flow.rows for follower in flow.followers(row_id)}
     return {edge: entries[follower] for edge, follower in edges.items() if follower in entries}
 
@@ -67,21 +126,13 @@ def add_regions(advance: Advance, loops: dict[Edge, ir.Block]) -> dict[Edge, ir.
 class _Region:
     """One region while it is being built. `fuel` is for how many steps there is still room."""
 
-    def __init__(
-        self,
-        advance: Advance,
-        group: Sequence[RowId],
-        above: Room,
-        below: Room,
-        needs: dict[RowId, list[Need]],
-        loops: dict[Edge, ir.Block],
-    ):
-        self.advance = advance
-        self.above, self.below, self.needs, self.loops = above, below, needs, loops
+    def __init__(self, advance: Advance, group: Group, loops: dict[Edge, ir.Block]):
+        self.advance, self.group, self.loops = advance, group, loops
         self.fuel = advance.local(I64, "fuel")
-        self.rows = {row_id: self._block(row_id, "quick") for row_id in group}
-        self.entries = {row_id: self._block(row_id, "enter") for row_id in group}
-        for row_id in group:
+        self.cells = {cell: advance.local(I32, f"cell{cell}") for cell in sorted(group.cells)}
+        self.rows = {row_id: self._block(row_id, "quick") for row_id in group.rows}
+        self.entries = {row_id: self._block(row_id, "enter") for row_id in group.rows}
+        for row_id in group.rows:
             self._enter(row_id)
             self._row(row_id)
 
@@ -94,7 +145,7 @@ class _Region:
         left = at.load(advance.left, typ=I64)
         fuel = left
         size = at.zext(advance.size, I64)
-        for room, is_above in ((self.above, True), (self.below, False)):
+        for room, is_above in ((self.group.above, True), (self.group.below, False)):
             if room.registers:
                 fuel = self._least(at, fuel, self._steps(at, room, is_above, size))
         at.store(fuel, self.fuel)
@@ -102,11 +153,12 @@ class _Region:
         at.cbranch(at.icmp_signed(">", fuel, i64(0)), work, advance.blocks[row_id])
         at.position_at_end(work)
         at.store(at.sub(left, fuel), advance.left)
+        self._load_cells(at)
         at.branch(self.rows[row_id])
 
     def _steps(self, at: ir.IRBuilder, room: Room, is_above: bool, size: Any) -> Any:
         """For how many steps there is room on one side; 0 or less if for none."""
-        values = [at.zext(at.load(self.advance.registers[r], typ=ir.IntType(32)), I64) for r in sorted(room.registers)]
+        values = [at.zext(at.load(self.advance.registers[r], typ=I32), I64) for r in sorted(room.registers)]
         values += [i64(number) for number in sorted(room.numbers)]
         sign = ">" if is_above else "<"
         nearest = values[0]
@@ -133,17 +185,18 @@ class _Region:
         at.cbranch(at.icmp_unsigned("==", fuel, i64(0)), self.entries[row_id], work).set_weights([1, 1 << 20])
         at.position_at_end(work)
         at.store(at.sub(fuel, i64(1)), self.fuel)
-        before = [at.load(register, typ=ir.IntType(32)) for register in advance.registers]
+        before = [at.load(register, typ=I32) for register in advance.registers]
         advance.store_registers(at, self._new_registers(row_id, row, before, at))
         places: dict[RowId, ir.Block] = {}
-        for follower in advance.flow.followers(row_id):
+        above_zero = self.group.above_zero[row_id]
+        for follower in advance.flow.followers(row_id, above_zero):
             loop = self.loops.get((row_id, follower))
             if loop is None and follower in self.rows:
                 places[follower] = self.rows[follower]
             else:
                 places[follower] = self._leave(row_id, advance.blocks[follower] if loop is None else loop)
         instead = {(row_id, follower): place for follower, place in places.items()}
-        at.branch(advance.tests(row_id, advance.flow.decision(row_id), instead))
+        at.branch(advance.tests(row_id, advance.flow.decision(row_id, above_zero), instead))
 
     def _leave(self, row_id: RowId, to: ir.Block) -> ir.Block:
         """Give back the fuel."""
@@ -156,12 +209,37 @@ class _Region:
 
     def _new_registers(self, row_id: RowId, row: Row, before: list[Any], at: ir.IRBuilder) -> list[Any]:
         b = Instructions(at, self.advance.memory, self.advance.size)
-        needs = iter(self.needs[row_id])
+        needs = iter(self.group.needs[row_id])
 
         def apply(module: Module, given: list[Any]) -> Any:
             if next(needs) is None:
-                return emitted(b, module, given)
+                cell = given[0].constant if given and isinstance(given[0], ir.Constant) else None
+                if module.memory == "reads" and cell in self.cells:
+                    return at.load(self.cells[cell], typ=I32)
+                output = emitted(b, module, given)
+                if module.memory == "writes":
+                    self._wrote(row_id, at, cell, *given)
+                return output
             x, by = given if len(given) == 2 else (given[0], i32(1))
             return at.add(x, by, flags=["nuw"]) if module.name in ("INC", "ADD") else at.sub(x, by, flags=["nuw"])
 
         return carry_out(row, before.__getitem__, apply, b.number).registers
+
+    def _load_cells(self, at: ir.IRBuilder) -> None:
+        b = Instructions(at, self.advance.memory, self.advance.size)
+        for cell, local in self.cells.items():
+            at.store(b.read_at(i64(cell)), local)
+
+    def _wrote(self, row_id: RowId, at: ir.IRBuilder, cell: int | None, pointer: Any, value: Any) -> None:
+        """Keep the local copies of cells as the memory is."""
+        if cell is not None:
+            if cell in self.cells:
+                at.store(value, self.cells[cell])
+        elif self.cells:
+            reload, unharmed = self._block(row_id, "reload"), self._block(row_id, "on")
+            hit = at.icmp_unsigned("<=", pointer, i32(max(self.cells)))
+            at.cbranch(hit, reload, unharmed).set_weights([1, 1 << 20])
+            at.position_at_end(reload)
+            self._load_cells(at)
+            at.branch(unharmed)
+            at.position_at_end(unharmed)
