@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 from nram.modules import Module
-from nram.programs.ir import CONSTANTS, Row, carry_out
+from nram.programs.ir import CONSTANTS, Conditions, Row, carry_out
 
 Side = Literal["above", "below"]
 TRUTHS = ("LESS-THAN", "LESS-OR-EQUAL-THAN", "EQUALITY-TEST")
@@ -36,11 +36,12 @@ class Bound:
 
 
 class Value(NamedTuple):
-    """What is known about a value in a row: its bounds, and the number that it cannot exceed."""
+    """What is known about a value in a row: its bounds, the number that it cannot exceed, and whether it is not 0."""
 
     above: Bound | None
     below: Bound | None
     most: int | None = None
+    above_zero: bool = False
 
 
 @dataclass
@@ -63,16 +64,18 @@ Need = tuple[Side, Bound] | None
 """That the output of an operation does not wrap around if it is within the memory by this bound."""
 
 
-def bounds_of(row: Row, above: set[int], below: set[int]) -> tuple[list[Value], list[Need]]:
+def bounds_of(
+    row: Row, flags: Conditions, above: set[int], below: set[int]
+) -> tuple[list[Value], list[Need]]:
     """The new values of the registers, and what each operation needs for not wrapping around.
 
-    Only the registers in `above` and `below` have bounds.
+    Only the registers in `above` and `below` have bounds. `flags` says which registers are known to be 0, or not.
     """
     needs: list[Need] = []
 
     def register(index: int) -> Value:
         own = Bound(frozenset([index]))
-        return Value(own if index in above else None, own if index in below else None)
+        return Value(own if index in above else None, own if index in below else None, above_zero=flags[index] is False)
 
     def apply(module: Module, given: list[Value]) -> Value:
         value, side = _output(module.name, given)
@@ -111,20 +114,35 @@ def _raised(x: Value, by: int) -> tuple[Value, Side | None]:
     if x.above is None or not x.above.registers or x.above.numbers:
         return Value(None, None), None
     # Without wrapping around it stays above what was below it.
-    return Value(x.above.moved(by), x.below), "above"
+    return Value(x.above.moved(by), x.below, above_zero=x.above_zero), "above"
 
 
 def _lowered(x: Value, by: int) -> tuple[Value, Side | None]:
+    if by == 1 and x.above_zero:
+        return Value(x.above, x.below and x.below.moved(1)), None  # needs no room
     if x.below is None or not x.below.registers or x.below.numbers:
         return Value(None, None), None
     return Value(x.above, x.below.moved(by)), "below"
 
 
-def room_of(rows: Sequence[Row], registers: int) -> tuple[Room, Room, list[list[Need]]]:
-    """The room that a group of rows needs above and below, and what each operation of each row needs."""
-    above, below = set(range(registers)), set(range(registers))
+def room_of(rows: Sequence[tuple[Row, Conditions]], registers: int) -> tuple[Room, Room, list[list[Need]]]:
+    """The room that a group of rows needs above and below, and what each operation of each row needs.
+
+    A row comes with what is known about the flags before it. A register that moves both ways has no bound below:
+    a depth, say, is often near 0, and there would hardly be room for a step.
+    """
+    every = set(range(registers))
+    above, below, needs = _room_of(rows, every, every)
+    moving_both_ways = above.registers & below.registers
+    return _room_of(rows, every, every - moving_both_ways) if moving_both_ways else (above, below, needs)
+
+
+def _room_of(
+    rows: Sequence[tuple[Row, Conditions]], above: set[int], below: set[int]
+) -> tuple[Room, Room, list[list[Need]]]:
+    above, below = {*above}, {*below}
     while True:
-        found = [bounds_of(row, above, below) for row in rows]
+        found = [bounds_of(row, flags, above, below) for row, flags in rows]
         lost_above = {r for r in above if any(new[r].above is None for new, _ in found)}
         lost_below = {r for r in below if any(new[r].below is None for new, _ in found)}
         if not lost_above and not lost_below:

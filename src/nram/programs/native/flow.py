@@ -69,11 +69,15 @@ class Flow:
             self._decisions[key] = decide([row.when for row in self.program.states[row.next_state]], key[1])
         return self._decisions[key]
 
+    def known_before(self, row_id: RowId) -> Conditions:
+        """What is known about the flags when a row applies."""
+        return known_before([row.when for row in self.program.states[row_id[0]]], row_id[1])
+
     def known_after(self, row_id: RowId, above_zero: frozenset[int] = frozenset()) -> Conditions:
         """What is known about the flags after a row, if these outputs of it are not 0."""
         if (row_id, above_zero) not in self._known:
             row = self.row(row_id)
-            before = known_before([row.when for row in self.program.states[row_id[0]]], row_id[1])
+            before = self.known_before(row_id)
 
             flags: list[bool | None] = []
 

@@ -18,7 +18,7 @@ from llvmlite import ir
 
 from nram.llvm import I32, I64, Instructions, element, i32, i64
 from nram.programs.ir import Program
-from nram.programs.native.flow import Decision, Flow, RowId, known_before, tests_of
+from nram.programs.native.flow import Decision, Flow, RowId, tests_of
 from nram.programs.native.instructions import (
     HALTED,
     START,
@@ -100,7 +100,7 @@ class Advance:
         """A block that leads to the row and tells LLVM what all other ways to it know about the flags."""
         block = self.function.append_basic_block(f"{self.blocks[row_id].name}.resumed")
         at = ir.IRBuilder(block)
-        flags = known_before([row.when for row in self.program.states[row_id[0]]], row_id[1])
+        flags = self.flow.known_before(row_id)
         for register, zero in zip(self.registers, flags, strict=True):
             if zero is True:
                 at.store(i32(0), register)

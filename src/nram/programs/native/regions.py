@@ -57,7 +57,7 @@ def groups_of(flow: Flow) -> Iterator[Group]:
 
 
 def _group(flow: Flow, rows: tuple[RowId, ...]) -> Group:
-    above, below, needs = room_of([flow.row(row_id) for row_id in rows], len(flow.program.registers))
+    above, below, needs = room_of([(flow.row(row_id), flow.known_before(row_id)) for row_id in rows], len(flow.program.registers))
     of_rows = dict(zip(rows, needs, strict=True))
     above_zero = {row_id: frozenset(_above_zero(flow.row(row_id), of_rows[row_id])) for row_id in rows}
     cells = frozenset(cell for row_id in rows for cell in _cells(flow.row(row_id)))
