@@ -189,7 +189,9 @@ def build_start_and_resume(module: ir.Module, program: Program) -> tuple[ir.Func
     start = build_start(module, program)
     if not _has_code(program):
         return start, start  # a walk through tables does both
-    return start, _build(module, program, resumes=True)
+    resume = _build(module, program, resumes=True)
+    resume.attributes.add("noinline")  # it is called once for many steps
+    return start, resume
 
 
 def _build(module: ir.Module, program: Program, resumes: bool) -> ir.Function:
