@@ -15,7 +15,7 @@ from llvmlite import ir
 
 from nram.llvm import I32, I64, Instructions, i32, i64
 from nram.modules import Module
-from nram.programs.ir import Constant, Row, carry_out, emitted
+from nram.programs.ir import Row, carry_out, emitted
 from nram.programs.native.bounds import Need, Room, room_of
 from nram.programs.native.flow import Flow, RowId
 from nram.programs.native.instructions import HALTED
@@ -36,8 +36,6 @@ class Group:
     needs: dict[RowId, list[Need]]
     above_zero: dict[RowId, frozenset[int]]
     """The sums of each row that are not 0 if they do not wrap around."""
-    cells: frozenset[int]
-    """The cells that the rows read at a fixed address."""
 
 
 def groups_of(flow: Flow) -> Iterator[Group]:
@@ -60,14 +58,7 @@ def _group(flow: Flow, rows: tuple[RowId, ...]) -> Group:
     above, below, needs = room_of([(flow.row(row_id), flow.known_before(row_id)) for row_id in rows], len(flow.program.registers))
     of_rows = dict(zip(rows, needs, strict=True))
     above_zero = {row_id: frozenset(_above_zero(flow.row(row_id), of_rows[row_id])) for row_id in rows}
-    cells = frozenset(cell for row_id in rows for cell in _cells(flow.row(row_id)))
-    return Group(rows, above, below, of_rows, above_zero, cells)
-
-
-def _cells(row: Row) -> Iterator[int]:
-    for operation in row.operations:
-        if operation.module == "READ" and isinstance(operation.arguments[0], Constant):
-            yield operation.arguments[0].value
+    return Group(rows, above, below, of_rows, above_zero)
 
 
 def _above_zero(row: Row, needs: Sequence[Need]) -> Iterator[int]:
@@ -117,7 +108,7 @@ def add_regions(advance: Advance, loops: dict[Edge, ir.Block]) -> dict[Edge, ir.
     flow = advance.flow
     entries: dict[RowId, ir.Block] = {}
     for group in groups_of(flow):
-        if group.above.registers or group.below.registers or group.cells:
+        if group.above.registers or group.below.registers:
             entries |= _Region(advance, group, loops).entries
     edges = {(row_id, follower): follower for row_id in flow.rows for follower in flow.followers(row_id)}
     return {edge: entries[follower] for edge, follower in edges.items() if follower in entries}
@@ -129,7 +120,6 @@ class _Region:
     def __init__(self, advance: Advance, group: Group, loops: dict[Edge, ir.Block]):
         self.advance, self.group, self.loops = advance, group, loops
         self.fuel = advance.local(I64, "fuel")
-        self.cells = {cell: advance.local(I32, f"cell{cell}") for cell in sorted(group.cells)}
         self.rows = {row_id: self._block(row_id, "quick") for row_id in group.rows}
         self.entries = {row_id: self._block(row_id, "enter") for row_id in group.rows}
         for row_id in group.rows:
@@ -153,7 +143,6 @@ class _Region:
         at.cbranch(at.icmp_signed(">", fuel, i64(0)), work, advance.blocks[row_id])
         at.position_at_end(work)
         at.store(at.sub(left, fuel), advance.left)
-        self._load_cells(at)
         at.branch(self.rows[row_id])
 
     def _steps(self, at: ir.IRBuilder, room: Room, is_above: bool, size: Any) -> Any:
@@ -213,33 +202,8 @@ class _Region:
 
         def apply(module: Module, given: list[Any]) -> Any:
             if next(needs) is None:
-                cell = given[0].constant if given and isinstance(given[0], ir.Constant) else None
-                if module.memory == "reads" and cell in self.cells:
-                    return at.load(self.cells[cell], typ=I32)
-                output = emitted(b, module, given)
-                if module.memory == "writes":
-                    self._wrote(row_id, at, cell, *given)
-                return output
+                return emitted(b, module, given)
             x, by = given if len(given) == 2 else (given[0], i32(1))
             return at.add(x, by, flags=["nuw"]) if module.name in ("INC", "ADD") else at.sub(x, by, flags=["nuw"])
 
         return carry_out(row, before.__getitem__, apply, b.number).registers
-
-    def _load_cells(self, at: ir.IRBuilder) -> None:
-        b = Instructions(at, self.advance.memory, self.advance.size)
-        for cell, local in self.cells.items():
-            at.store(b.read_at(i64(cell)), local)
-
-    def _wrote(self, row_id: RowId, at: ir.IRBuilder, cell: int | None, pointer: Any, value: Any) -> None:
-        """Keep the local copies of cells as the memory is."""
-        if cell is not None:
-            if cell in self.cells:
-                at.store(value, self.cells[cell])
-        elif self.cells:
-            reload, unharmed = self._block(row_id, "reload"), self._block(row_id, "on")
-            hit = at.icmp_unsigned("<=", pointer, i32(max(self.cells)))
-            at.cbranch(hit, reload, unharmed).set_weights([1, 1 << 20])
-            at.position_at_end(reload)
-            self._load_cells(at)
-            at.branch(unharmed)
-            at.position_at_end(unharmed)
