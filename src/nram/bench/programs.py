@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
+from random import Random
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from nram.programs.library import zoo_entries
 from nram.programs.memory import default_max_steps
 from nram.programs.native.jit import Job, compiled
 from nram.programs.text import from_text
+from nram.runtime import cpu_cores, versions
 from nram.tasks.base import Instance, Task
 
 SUITE = Path(str(files("nram"))) / "examples" / "suite"
@@ -37,11 +39,10 @@ class Sizes(NamedTuple):
     """Of the one large instance."""
     candidates: int = 3
     """So many large instances are drawn; the one on which the program takes most steps is measured."""
-    small: int = 20
-    """The complexity of the instances of a batch."""
-    memories: int = 10_000
-    different: int = 1_000
-    """So many instances are drawn for a batch, and repeated to fill it."""
+    small: tuple[int, int] = (10, 20)
+    """The least and the largest complexity of the instances of a batch. All have the memory of the largest."""
+    memories: int = 5_000
+    """How many instances a batch has. All are different: the processor would learn the branches of a few by heart."""
     interpreted: int = 1_000
     """The complexity for the interpreter."""
     repeats: int = 31
@@ -50,7 +51,7 @@ class Sizes(NamedTuple):
     memory_sizes: tuple[int, ...] = (100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 
 
-QUICK = Sizes(complexity=2_000, candidates=1, memories=500, different=100, interpreted=50, repeats=3, steps=100_000)
+QUICK = Sizes(complexity=2_000, candidates=1, memories=100, interpreted=50, repeats=2, steps=100_000)
 
 LEAST_STEPS = 1_000
 """A large instance on which a program takes fewer steps is not measured: the call would take most of the time."""
@@ -58,12 +59,13 @@ LEAST_STEPS = 1_000
 
 def measure(sizes: Sizes, names: Sequence[str], progress: Callable[[str], None]) -> dict[str, Any]:
     """Measure the programs of these tasks beside their rivals, and the time of a step on memories of every size."""
-    compiler = find_compiler()
+    compiler, device = find_compiler(), f"{binding.get_host_cpu_name()}, {cpu_cores()} cores"
+    made = {"command": "nram bench programs", "versions": versions(), "device": device}
     measured = []
     with hand_written(compiler) as solutions:
         for name in names:
             progress(name)
-            measured += measure_task(name, solutions(name), sizes)
+            measured += [line | made for line in measure_task(name, solutions(name), sizes)]
     progress("the time of a step")
     return {
         "processor": binding.get_host_cpu_name(),
@@ -95,28 +97,35 @@ def programs_for(name: str) -> list[Program]:
 
 def measure_task(name: str, rivals: dict[str, Solve], sizes: Sizes) -> Iterator[dict[str, Any]]:
     """The programs of one task, each on one large instance and on a batch of small ones."""
-    task, programs = task_of(name), programs_for(name)
+    task = task_of(name)
     calls = rivals | ({"numpy": NUMPY[name]} if name in NUMPY else {})
-    large = task.sample(sizes.complexity, sizes.candidates, seed=0)
-    small = task.sample(sizes.small, sizes.different, seed=0)
-    for program in programs:
+    large, small = task.sample(sizes.complexity, sizes.candidates, seed=0), small_instances(task, sizes)
+    for program in programs_for(name):
         about = {"subject": name, "seed": 0, "program": program.origin}
-        longest = max(large, key=lambda instance: int(_job(program, _batch([instance], 1)).steps[0]))
+        longest = max(large, key=lambda instance: int(_job(program, _batch([instance])).steps[0]))
         interpreted = _interpreted(program, task, sizes)
-        for shape, instances, memories, n in (
-            ("one", [longest], 1, sizes.complexity),
-            ("many", small, sizes.memories, sizes.small),
-        ):
-            found = measure_batch(program, instances, memories, calls, sizes.repeats)
+        most = f"{sizes.small[0]} to {sizes.small[1]}"
+        for shape, instances, n in (("one", [longest], str(sizes.complexity)), ("many", small, most)):
+            found = measure_batch(program, instances, calls, sizes.repeats)
             if shape == "many" or found["steps"] >= LEAST_STEPS:
                 yield about | {"shape": shape, "n": n} | found | {"interpreter_ns_per_step": interpreted}
 
 
+def small_instances(task: Task, sizes: Sizes) -> list[Instance]:
+    """Instances of every complexity from the least to the largest, in random order."""
+    least, largest = sizes.small
+    complexities = range(max(least, task.min_complexity), largest + 1)
+    memory_size, each = task.least_memory(largest), sizes.memories // len(complexities) + 1
+    instances = [instance for n in complexities for instance in task.sample(n, each, n, memory_size)]
+    Random(0).shuffle(instances)
+    return instances[: sizes.memories]
+
+
 def measure_batch(
-    program: Program, instances: Sequence[Instance], memories: int, rivals: dict[str, Solve], repeats: int
+    program: Program, instances: Sequence[Instance], rivals: dict[str, Solve], repeats: int
 ) -> dict[str, Any]:
     """A program and its rivals in turn on the same memories. Times are of one call, in seconds of the processor."""
-    fresh = _batch(instances, memories)
+    fresh = _batch(instances)
     work = fresh.copy()
     job = _job(program, work)
     calls: dict[str, Callable[[], None]] = {"seconds": job.run}
@@ -124,21 +133,19 @@ def measure_batch(
     for name, call in calls.items():
         np.copyto(work, fresh)
         call()
-        for cells, instance in zip(work, instances, strict=False):
+        for cells, instance in zip(work, instances, strict=True):
             if wrong_cells(cells.tolist(), instance):
                 raise NramError(f"{program.name}: {name} gave a wrong answer, so its time means nothing")
     return {
-        "memories": memories,
+        "memories": len(work),
         "cells": work.shape[1],
         "steps": int(job.steps.sum()),
         **_times(calls, lambda: np.copyto(work, fresh), repeats),
     }
 
 
-def _batch(instances: Sequence[Instance], memories: int) -> np.ndarray:
-    """The memories of the instances, one after another, repeated as often as needed."""
-    cells = np.array([instance.input for instance in instances], np.int32)
-    return np.resize(cells, (memories, cells.shape[1]))
+def _batch(instances: Sequence[Instance]) -> np.ndarray:
+    return np.array([instance.input for instance in instances], np.int32)
 
 
 def _job(program: Program, batch: np.ndarray) -> Job:

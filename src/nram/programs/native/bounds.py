@@ -7,7 +7,7 @@ so much in a step. So the room that they have at the start tells for how many st
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
@@ -64,9 +64,7 @@ Need = tuple[Side, Bound] | None
 """That the output of an operation does not wrap around if it is within the memory by this bound."""
 
 
-def bounds_of(
-    row: Row, flags: Conditions, above: set[int], below: set[int]
-) -> tuple[list[Value], list[Need]]:
+def bounds_of(row: Row, flags: Conditions, above: set[int], below: set[int]) -> tuple[list[Value], list[Need]]:
     """The new values of the registers, and what each operation needs for not wrapping around.
 
     Only the registers in `above` and `below` have bounds. `flags` says which registers are known to be 0, or not.

@@ -97,7 +97,7 @@ def _is_zero(module: Module, given: Sequence[bool | None]) -> bool | None:
     if module.name in CONSTANTS:
         return CONSTANTS[module.name] == 0
     match module.name, given:
-        case ("INC" | "DEC"), [True]:
+        case (("INC" | "DEC"), [True]):
             return False
         case "ADD", [True, other] | [other, True]:
             return other

@@ -118,8 +118,8 @@ def add_batch(module: ir.Module, start: ir.Function, resume: ir.Function, regist
         i64 run_batch(ptr memories, i64 size, i64 first, i64 count, i64 limit, i64 budget, ptr records)
 
     It begins with memory `first` and returns the index of the memory to begin with in the next call: `count`, or
-    another if the budget of steps is used up. An index ~i, below 0, says that memory i is in the middle of its run. Each
-    memory that starts takes one step more of the budget, which bounds batches of very short runs too.
+    another if the budget of steps is used up. An index ~i, below 0, says that memory i is in the middle of its run.
+    Each memory that starts takes one step more of the budget, which bounds batches of very short runs too.
     """
     function = ir.Function(module, ir.FunctionType(I64, [POINTER, I64, I64, I64, I64, I64, POINTER]), "run_batch")
     memories, size, first, count, limit, budget, records = function.args
@@ -200,7 +200,8 @@ def add_batch(module: ir.Module, start: ir.Function, resume: ir.Function, regist
     unfinished = at.phi(I64)
     at.ret(at.not_(at.sub(count, unfinished)))
 
-    at_entry, after_first = (first_memory, first_record, to_do, budget), (second_memory, second_record, others, left_by_first)
+    at_entry = first_memory, first_record, to_do, budget
+    after_first = second_memory, second_record, others, left_by_first
     for phi, *values in zip(begin, at_entry, after_first, strict=True):
         _incoming(phi, zip(values, (entry, resumed), strict=True))
     for phi, *values in zip(now, begin, (next_memory, next_record, fewer, left_after), strict=True):

@@ -21,7 +21,6 @@ from nram.programs.ir import Program
 from nram.programs.native.flow import Decision, Flow, RowId, tests_of
 from nram.programs.native.instructions import (
     HALTED,
-    START,
     declare_advance,
     emit_row,
     ending_of,

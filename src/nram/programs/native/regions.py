@@ -18,7 +18,6 @@ from nram.modules import Module
 from nram.programs.ir import Row, carry_out, emitted
 from nram.programs.native.bounds import Need, Room, room_of
 from nram.programs.native.flow import Flow, RowId
-from nram.programs.native.instructions import HALTED
 
 if TYPE_CHECKING:
     from nram.programs.native.llvm import Advance
@@ -55,7 +54,9 @@ def groups_of(flow: Flow) -> Iterator[Group]:
 
 
 def _group(flow: Flow, rows: tuple[RowId, ...]) -> Group:
-    above, below, needs = room_of([(flow.row(row_id), flow.known_before(row_id)) for row_id in rows], len(flow.program.registers))
+    above, below, needs = room_of(
+        [(flow.row(row_id), flow.known_before(row_id)) for row_id in rows], len(flow.program.registers)
+    )
     of_rows = dict(zip(rows, needs, strict=True))
     above_zero = {row_id: frozenset(_above_zero(flow.row(row_id), of_rows[row_id])) for row_id in rows}
     return Group(rows, above, below, of_rows, above_zero)

@@ -5,7 +5,7 @@ constant. Then every value that depends only on these registers is a line: base 
 of the two sides of a comparison (wrapping around at M, reaching 0, the step limit) is a line too. Code before the loop
 computes for how many rounds K no comparison changes its result. Within these rounds the lines are exact, by induction:
 the comparisons have the results of round 0, so the formulas are the same. What depends on the memory is computed and
-tested in every round as usual.
+tested in every round as usual. A loop that ends by what it reads has no known K; `regions` are for these.
 
 Which registers have strides is guessed, by running the rows on random values. Correctness does not rest on the guess:
 the emitted rows show whether a stride follows from the others, and the code before the loop tests whether the
@@ -54,7 +54,7 @@ class Comparison(NamedTuple):
 
 
 class _NoLoopError(Exception):
-    """These rows are not a loop with these strides. Without the stride of this register, if one is given, they may be."""
+    """These rows are not a loop with these strides. Without the stride of the register, if there is one, they may be."""
 
     def __init__(self, register: int | None):
         self.register = register
