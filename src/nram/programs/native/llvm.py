@@ -1,8 +1,8 @@
 """Programs as LLVM: the function `advance` of a program, which starts or resumes a run (see `instructions`).
 
 Every row is a block, followed by the tests that find the next row, as few as the flow of the program allows. Registers
-are local variables, which LLVM's first pass turns into SSA values. `strides` adds loops that take many steps at once.
-Very large programs become a walk through `tables` instead.
+are local variables, which LLVM's first pass turns into SSA values. `strides` adds loops that take many steps at once,
+`regions` groups of rows that need no test for every sum. Very large programs become a walk through `tables` instead.
 
 No address is checked, because none can be wrong. Every value in a register or in memory lies in 0..M-1 at the start.
 Every module keeps values in that range (0, 1 and 2 because M is at least 3, user-defined modules by `within`). A
@@ -19,26 +19,22 @@ from llvmlite import ir
 from nram.llvm import I32, I64, Instructions, element, i32, i64
 from nram.programs.ir import Program
 from nram.programs.native.flow import Decision, Flow, RowId, tests_of
-from nram.programs.native.instructions import (
-    HALTED,
-    declare_advance,
-    emit_row,
-    ending_of,
-)
+from nram.programs.native.instructions import HALTED, START, declare_advance, emit_row, ending_of
 from nram.programs.native.regions import add_regions
 from nram.programs.native.strides import add_loops
 from nram.programs.native.tables import build_table_walk
 
 LARGEST_TABLE = 1024  # conditions of all rows; for larger tables the analysis of the flow takes too long
 LARGEST_CODE = 2500  # operations plus twice the tests; larger code takes more than a second to compile, soon minutes
+LARGEST_TWICE = 400  # of that; smaller programs get separate code for starting and resuming, and for `regions`
 LARGEST_COPIED_DECISION = 16
 """Up to this many tests are repeated after every row that needs them; larger decisions are shared between rows."""
 
 
 class Advance:
-    """The function `advance` while it is being built. `strides` adds loops before `finish`."""
+    """The function `advance` while it is being built. `strides` and `regions` add to it before `finish`."""
 
-    def __init__(self, module: ir.Module, program: Program, flow: Flow, resumes: bool):
+    def __init__(self, module: ir.Module, program: Program, flow: Flow, starts: bool = True, resumes: bool = True):
         self.program = program
         self.flow = flow
         self.function = declare_advance(module)
@@ -59,10 +55,15 @@ class Advance:
         }
         """For each row, the block that finds the next row."""
         self._shared: dict[Decision, ir.Block] = {}
-        if resumes:
-            self._resume(entry)
-        else:
+        if starts and resumes:
+            fresh, resumed = (self.function.append_basic_block(name) for name in ("fresh", "resumed"))
+            entry.cbranch(entry.icmp_signed("==", self.resumed_row, i32(START)), fresh, resumed)
+            self._begin(ir.IRBuilder(fresh))
+            self._resume(ir.IRBuilder(resumed))
+        elif starts:
             self._begin(entry)
+        else:
+            self._resume(entry)
 
     def local(self, kind: ir.Type, name: str) -> Any:
         """A local variable."""
@@ -177,39 +178,49 @@ class Advance:
 
 def build_start(module: ir.Module, program: Program) -> ir.Function:
     """`advance` for runs that start: code for every row, with loops; for large programs a walk through tables."""
-    return _build(module, program, resumes=False)
+    flow = _flow(program)
+    return (
+        build_table_walk(module, program) if flow is None else _finished(Advance(module, program, flow, resumes=False))
+    )
 
 
 def build_start_and_resume(module: ir.Module, program: Program) -> tuple[ir.Function, ir.Function]:
     """`advance` for runs that start, and for those that continue.
 
-    These are two functions, because LLVM knows more about a run that has begun with all registers at 0.
+    These are two functions, because LLVM knows more about a run that has begun with all registers at 0. Larger programs
+    have one for both, since it takes long to compile.
     """
-    start = build_start(module, program)
-    if not _has_code(program):
-        return start, start  # a walk through tables does both
-    resume = _build(module, program, resumes=True)
-    resume.attributes.add("noinline")  # it is called once for many steps
-    return start, resume
+    flow = _flow(program)
+    if flow is None:
+        both = build_table_walk(module, program)
+    elif _code_size(flow) > LARGEST_TWICE:
+        both = _finished(Advance(module, program, flow))
+    else:
+        resume = _finished(Advance(module, program, flow, starts=False))
+        resume.attributes.add("noinline")  # it is called once for many steps
+        return _finished(Advance(module, program, flow, resumes=False)), resume
+    return both, both
 
 
-def _build(module: ir.Module, program: Program, resumes: bool) -> ir.Function:
-    if not _has_code(program):
-        return build_table_walk(module, program)
-    advance = Advance(module, program, Flow(program), resumes)
+def _finished(advance: Advance) -> ir.Function:
     loops = add_loops(advance)
-    return advance.finish(add_regions(advance, loops) | loops)
+    entries = add_regions(advance, loops) if _code_size(advance.flow) <= LARGEST_TWICE else {}
+    return advance.finish(entries | loops)
 
 
-def _has_code(program: Program) -> bool:
-    """Whether every row gets code of its own."""
+def _flow(program: Program) -> Flow | None:
+    """The flow of a program, or None if it is too large for code of its own."""
     if program.rows * len(program.registers) > LARGEST_TABLE:
-        return False
+        return None
     flow = Flow(program)
-    return sum(_code_size(flow, row_id) for row_id in flow.rows) <= LARGEST_CODE
+    return flow if _code_size(flow) <= LARGEST_CODE else None
 
 
-def _code_size(flow: Flow, row_id: RowId) -> int:
-    """The size of a row's code. LLVM takes about twice as long for a test as for an operation."""
-    tests = 0 if flow.row(row_id).halt else sum(1 for _ in tests_of(flow.decision(row_id)))
-    return len(flow.row(row_id).operations) + 2 * tests
+def _code_size(flow: Flow) -> int:
+    """The size of the rows' code. LLVM takes about twice as long for a test as for an operation."""
+    sizes = (
+        len(flow.row(row_id).operations)
+        + (0 if flow.row(row_id).halt else 2 * sum(1 for _ in tests_of(flow.decision(row_id))))
+        for row_id in flow.rows
+    )
+    return sum(sizes)

@@ -74,34 +74,36 @@ def _no(_: int) -> bool:
 
 
 def _cycles(rows: Sequence[RowId], followers: Callable[[RowId], list[RowId]]) -> list[tuple[RowId, ...]]:
-    """The largest groups of rows of which each can follow, at some time, after each (Tarjan's algorithm)."""
-    order: dict[RowId, int] = {}
-    lowest: dict[RowId, int] = {}
-    stack: list[RowId] = []
-    groups: list[tuple[RowId, ...]] = []
+    """The largest groups of rows of which each can follow, at some time, after each (Kosaraju's algorithm)."""
+    among = set(rows)
+    after = {row_id: [other for other in followers(row_id) if other in among] for row_id in rows}
+    before: dict[RowId, list[RowId]] = {row_id: [] for row_id in rows}
+    for row_id, others in after.items():
+        for other in others:
+            before[other].append(row_id)
+    seen: set[RowId] = set()
+    left = [row_id for start in rows for row_id in _walked(start, after, seen)]
+    seen = set()
+    groups = [tuple(sorted(_walked(start, before, seen))) for start in reversed(left)]
+    return [group for group in groups if len(group) > 1 or (group and group[0] in after[group[0]])]
 
-    def visit(row_id: RowId) -> None:
-        order[row_id] = lowest[row_id] = len(order)
-        stack.append(row_id)
-        for follower in followers(row_id):
-            if follower not in rows:
-                continue
-            if follower not in order:
-                visit(follower)
-                lowest[row_id] = min(lowest[row_id], lowest[follower])
-            elif follower in stack:
-                lowest[row_id] = min(lowest[row_id], order[follower])
-        if lowest[row_id] == order[row_id]:
-            start = stack.index(row_id)
-            group = tuple(sorted(stack[start:]))
-            del stack[start:]
-            if len(group) > 1 or row_id in followers(row_id):
-                groups.append(group)
 
-    for row_id in rows:
-        if row_id not in order:
-            visit(row_id)
-    return groups
+def _walked(start: RowId, edges: dict[RowId, list[RowId]], seen: set[RowId]) -> list[RowId]:
+    """The rows that can be reached and were not seen, in the order in which a depth-first walk leaves them."""
+    if start in seen:
+        return []
+    seen.add(start)
+    path, left = [(start, iter(edges[start]))], []
+    while path:
+        row_id, others = path[-1]
+        other = next((other for other in others if other not in seen), None)
+        if other is None:
+            left.append(row_id)
+            path.pop()
+        else:
+            seen.add(other)
+            path.append((other, iter(edges[other])))
+    return left
 
 
 def add_regions(advance: Advance, loops: dict[Edge, ir.Block]) -> dict[Edge, ir.Block]:
@@ -197,7 +199,7 @@ class _Region:
         at.branch(to)
         return block
 
-    def _new_registers(self, row_id: RowId, row: Row, before: list[Any], at: ir.IRBuilder) -> list[Any]:
+    def _new_registers(self, row_id: RowId, row: Row, before: list[Any], at: Any) -> list[Any]:
         b = Instructions(at, self.advance.memory, self.advance.size)
         needs = iter(self.group.needs[row_id])
 

@@ -54,7 +54,7 @@ class Comparison(NamedTuple):
 
 
 class _NoLoopError(Exception):
-    """These rows are not a loop with these strides. Without the stride of the register, if there is one, they may be."""
+    """These rows are no loop with these strides. Without the stride of the register, if one is given, they may be."""
 
     def __init__(self, register: int | None):
         self.register = register
