@@ -82,7 +82,7 @@ class Flow:
             flags: list[bool | None] = []
 
             def apply(module: Module, given: list[bool | None]) -> bool | None:
-                flags.append(False if len(flags) in above_zero else _is_zero(module, given))
+                flags.append(False if len(flags) in above_zero else output_is_zero(module, given))
                 return flags[-1]
 
             after = carry_out(row, before.__getitem__, apply, lambda literal: literal == 0).registers
@@ -90,7 +90,7 @@ class Flow:
         return self._known[row_id, above_zero]
 
 
-def _is_zero(module: Module, given: Sequence[bool | None]) -> bool | None:
+def output_is_zero(module: Module, given: Sequence[bool | None]) -> bool | None:
     """Whether the output of a module is 0, given what is known about its inputs being 0. M is at least 3."""
     if module.memory == "writes":
         return True
