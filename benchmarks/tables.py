@@ -346,6 +346,26 @@ def _searched(lines: list[dict[str, Any]]) -> list[str]:
     return [*cells, f"{shortest['operations']} + {shortest['rows']}" if shortest else "-"]
 
 
+def native(found: Lines) -> list[list[str]]:
+    """Machine code beside C by hand, on one large memory and on many small ones. Ratios above 2 are bold."""
+    heads = ["task", "program", "one memory: C", "program / C", "/ C -O3", "many: C for each", "program / C", "/ C -O3"]
+    rows = [heads]
+    for subject, lines in found.items():
+        for program in dict.fromkeys(line["program"] for line in lines):
+            row = [subject, program]
+            for shape, unit, per in (("one", "us", 1e6), ("many", "ns", 1e9)):
+                line = next((line for line in lines if (line["program"], line["shape"]) == (program, shape)), None)
+                row += ["-"] * 3 if line is None else _beside_c(line, unit, per)
+            rows.append(row)
+    return rows
+
+
+def _beside_c(line: dict[str, Any], unit: str, per: float) -> list[str]:
+    ratios = [f"{line['seconds'] / line[name]:.2f}" for name in ("c_scalar", "c_fastest")]
+    scalar = f"**{ratios[0]}**" if float(ratios[0]) > 2 else ratios[0]
+    return [f"{per * line['c_scalar'] / line['memories']:.1f} {unit}", scalar, ratios[1]]
+
+
 KINDS: dict[str, Callable[[Lines], list[list[str]]]] = {
     "runs": runs,
     "subjects": subjects,
@@ -360,6 +380,7 @@ KINDS: dict[str, Callable[[Lines], list[list[str]]]] = {
     "proofs": proofs,
     "mutants": mutants,
     "explorer": explorer,
+    "native": native,
     "suite": suite,
     "suite-tiers": suite_tiers,
     "zoo-sizes": zoo_sizes,

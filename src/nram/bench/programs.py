@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import ctypes
-import shutil
-import subprocess
-import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from importlib.resources import files
 from pathlib import Path
+from random import Random
 from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import binding
 
+from nram.bench.rivals import FASTEST, NUMPY, SCALAR, Solve, find_compiler, hand_written
 from nram.errors import NramError
-from nram.extensions import known_task
+from nram.extensions import get_task, known_task, task_names
 from nram.limits import wrong_cells
 from nram.programs.files import read_program
 from nram.programs.interpret import interpret
@@ -25,10 +23,10 @@ from nram.programs.library import zoo_entries
 from nram.programs.memory import default_max_steps
 from nram.programs.native.jit import Job, compiled
 from nram.programs.text import from_text
+from nram.runtime import cpu_cores, versions
+from nram.tasks.base import Instance, Task
 
-HAND_WRITTEN = Path(__file__).parents[3] / "benchmarks" / "native"  # in a checkout, not in a wheel
-SCALAR = ("-O2", "-fno-tree-vectorize", "-fno-tree-slp-vectorize", "-fno-tree-loop-distribute-patterns")
-FASTEST = ("-O3", "-march=native")
+SUITE = Path(str(files("nram"))) / "examples" / "suite"
 
 # Its steps only follow a pointer, so their time is the overhead of a step.
 FOLLOW = from_text("nram program 1\nname: follow\nregisters: r1\n\nalways:\n    o1 = READ(r1)\n    r1 := o1\n")
@@ -38,74 +36,36 @@ class Sizes(NamedTuple):
     """How much is measured."""
 
     complexity: int = 100_000
-    """Of tasks that go through an array."""
-    small: int = 20
-    """Complexity of tasks that take a few steps; these are measured on many memories, one call each."""
-    memories: int = 10_000
+    """Of the one large instance."""
+    candidates: int = 3
+    """So many large instances are drawn; the one on which the program takes most steps is measured."""
+    small: tuple[int, int] = (10, 20)
+    """The least and the largest complexity of the instances of a batch. All have the memory of the largest."""
+    memories: int = 5_000
+    """How many instances a batch has. All are different: the processor would learn the branches of a few by heart."""
     interpreted: int = 1_000
-    """The complexity, or the number of memories, for the interpreter."""
-    repeats: int = 101
+    """The complexity for the interpreter."""
+    repeats: int = 31
     steps: int = 1_000_000
     """How often a pointer is followed, on each of the memory sizes."""
     memory_sizes: tuple[int, ...] = (100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 
 
-QUICK = Sizes(complexity=10_000, memories=1_000, interpreted=100, repeats=11, steps=100_000)
+QUICK = Sizes(complexity=2_000, candidates=1, memories=100, interpreted=50, repeats=2, steps=100_000)
+
+LEAST_STEPS = 1_000
+"""A large instance on which a program takes fewer steps is not measured: the call would take most of the time."""
 
 
-# ---- the same tasks in NumPy, each on all memories of a batch
-
-
-def _numpy_access(batch: np.ndarray) -> None:
-    rows = np.arange(len(batch))
-    batch[:, 0] = batch[rows, batch[:, 0] + 1]
-
-
-def _numpy_increment(batch: np.ndarray) -> None:
-    for memory in batch:
-        memory[: np.flatnonzero(memory == 0)[0]] += 1
-
-
-def _numpy_copy(batch: np.ndarray) -> None:
-    for memory in batch:
-        p = int(memory[0])
-        memory[p : 2 * p - 1] = memory[1:p]
-
-
-def _numpy_reverse(batch: np.ndarray) -> None:
-    for memory in batch:
-        p = int(memory[0])
-        memory[p : 2 * p - 1] = memory[p - 1 : 0 : -1]
-
-
-def _numpy_swap(batch: np.ndarray) -> None:
-    rows = np.arange(len(batch))
-    p, q = batch[:, 0].copy(), batch[:, 1].copy()
-    batch[rows, p], batch[rows, q] = batch[rows, q], batch[rows, p]
-
-
-NUMPY: dict[str, Callable[[np.ndarray], None]] = {
-    "access": _numpy_access,
-    "increment": _numpy_increment,
-    "copy": _numpy_copy,
-    "reverse": _numpy_reverse,
-    "swap": _numpy_swap,
-}
-FEW_STEPS = ("access", "swap")
-
-
-# ---- measuring
-
-
-def measure(sizes: Sizes, progress: Callable[[str], None]) -> dict[str, Any]:
-    """Measure each program beside its rivals, and the time of a step on memories of every size."""
-    compiler = _compiler()
-    tasks = []
-    for task in NUMPY:
-        with hand_written(task, compiler) as rivals:
-            for program in programs_for(task):
-                progress(f"{task}, {program.origin}")
-                tasks.append(measure_program(task, program, rivals, sizes))
+def measure(sizes: Sizes, names: Sequence[str], progress: Callable[[str], None]) -> dict[str, Any]:
+    """Measure the programs of these tasks beside their rivals, and the time of a step on memories of every size."""
+    compiler, device = find_compiler(), f"{binding.get_host_cpu_name()}, {cpu_cores()} cores"
+    made = {"command": "nram bench programs", "versions": versions(), "device": device}
+    measured = []
+    with hand_written(compiler) as solutions:
+        for name in names:
+            progress(name)
+            measured += [line | made for line in measure_task(name, solutions(name), sizes)]
     progress("the time of a step")
     return {
         "processor": binding.get_host_cpu_name(),
@@ -113,73 +73,108 @@ def measure(sizes: Sizes, progress: Callable[[str], None]) -> dict[str, Any]:
         "c_scalar": " ".join(SCALAR),
         "c_fastest": " ".join(FASTEST),
         "repeats": sizes.repeats,
-        "tasks": tasks,
+        "tasks": measured,
         "step": [measure_step(size, sizes) for size in sizes.memory_sizes],
     }
 
 
-def programs_for(task: str) -> list[Program]:
-    """The programs of the zoo, and the one written by hand."""
-    programs = [entry.program for entry in zoo_entries() if entry.name == task]
-    written = HAND_WRITTEN / f"{task}.nram"
-    if written.exists() and all(program.origin != "written" for program in programs):
-        programs.append(read_program(written))
-    return programs
+def measured_names() -> list[str]:
+    """The tasks of the paper, and the problems of the suite."""
+    return [*task_names(), *(path.stem for path in sorted((SUITE / "programs").glob("*.nram")))]
 
 
-Solve = Callable[[np.ndarray], None]
+def task_of(name: str) -> Task:
+    return known_task(name) if name in task_names() else get_task(str(SUITE / f"{name}.py"))
 
 
-def measure_program(task_name: str, program: Program, rivals: dict[str, Solve], sizes: Sizes) -> dict[str, Any]:
-    """One program on one task. Times are medians, in seconds, of one call on all memories."""
-    task = known_task(task_name)
-    few_steps = task_name in FEW_STEPS
-    complexity, memories = (sizes.small, sizes.memories) if few_steps else (sizes.complexity, 1)
-    instances = task.sample(complexity, min(memories, 100), seed=0)
-    fresh = np.resize(
-        np.array([instance.input for instance in instances], np.int32), (memories, len(instances[0].input))
-    )
+def programs_for(name: str) -> list[Program]:
+    """The programs of the zoo; of a problem of the suite, the one written by hand."""
+    written = SUITE / "programs" / f"{name}.nram"
+    if written.exists():
+        return [read_program(written)]
+    return [entry.program for entry in zoo_entries() if entry.name == name]
+
+
+def measure_task(name: str, rivals: dict[str, Solve], sizes: Sizes) -> Iterator[dict[str, Any]]:
+    """The programs of one task, each on one large instance and on a batch of small ones."""
+    task = task_of(name)
+    calls = rivals | ({"numpy": NUMPY[name]} if name in NUMPY else {})
+    large, small = task.sample(sizes.complexity, sizes.candidates, seed=0), small_instances(task, sizes)
+    for program in programs_for(name):
+        about = {"subject": name, "seed": 0, "program": program.origin}
+        longest = max(large, key=lambda instance: int(_job(program, _batch([instance])).steps[0]))
+        interpreted = _interpreted(program, task, sizes)
+        most = f"{sizes.small[0]} to {sizes.small[1]}"
+        for shape, instances, n in (("one", [longest], str(sizes.complexity)), ("many", small, most)):
+            found = measure_batch(program, instances, calls, sizes.repeats)
+            if shape == "many" or found["steps"] >= LEAST_STEPS:
+                yield about | {"shape": shape, "n": n} | found | {"interpreter_ns_per_step": interpreted}
+
+
+def small_instances(task: Task, sizes: Sizes) -> list[Instance]:
+    """Instances of every complexity from the least to the largest, in random order."""
+    least, largest = sizes.small
+    complexities = range(max(least, task.min_complexity), largest + 1)
+    memory_size, each = task.least_memory(largest), sizes.memories // len(complexities) + 1
+    instances = [instance for n in complexities for instance in task.sample(n, each, n, memory_size)]
+    Random(0).shuffle(instances)
+    return instances[: sizes.memories]
+
+
+def measure_batch(
+    program: Program, instances: Sequence[Instance], rivals: dict[str, Solve], repeats: int
+) -> dict[str, Any]:
+    """A program and its rivals in turn on the same memories. Times are of one call, in seconds of the processor."""
+    fresh = _batch(instances)
     work = fresh.copy()
-    job = Job(compiled(program), work, default_max_steps(work.shape[1]))
-    calls: dict[str, Callable[[], None]] = {"native": job.run, "numpy": lambda: NUMPY[task_name](work)}
+    job = _job(program, work)
+    calls: dict[str, Callable[[], None]] = {"seconds": job.run}
     calls |= {name: lambda solve=solve: solve(work) for name, solve in rivals.items()}
-    times: dict[str, list[float]] = {name: [] for name in calls}
-    for _ in range(sizes.repeats):
-        for name, call in calls.items():
-            np.copyto(work, fresh)
-            times[name].append(_seconds(call))
-            if len(times[name]) == 1:
-                for cells, instance in zip(work, instances, strict=False):
-                    if wrong_cells(cells.tolist(), instance):
-                        raise NramError(f"{task_name}: {name} gave a wrong answer, so its time means nothing")
-    medians = {name: float(np.median(values)) for name, values in times.items()}
-    steps = int(job.steps.sum())
-    others = {name: medians.get(name) for name in ("c_scalar", "c_fastest", "numpy")}
-    native = medians["native"]
+    for name, call in calls.items():
+        np.copyto(work, fresh)
+        call()
+        for cells, instance in zip(work, instances, strict=True):
+            if wrong_cells(cells.tolist(), instance):
+                raise NramError(f"{program.name}: {name} gave a wrong answer, so its time means nothing")
     return {
-        "task": task_name,
-        "origin": program.origin,
-        "complexity": complexity,
-        "memories": memories,
-        "steps": steps,
-        "native": native,
-        **others,
-        "native_ns_per_step": 1e9 * native / steps,
-        "interpreter_ns_per_step": _interpreted(task_name, program, sizes),
-        **{f"native_to_{name}": None if other is None else native / other for name, other in others.items()},
+        "memories": len(work),
+        "cells": work.shape[1],
+        "steps": int(job.steps.sum()),
+        **_times(calls, lambda: np.copyto(work, fresh), repeats),
     }
 
 
-def _interpreted(task_name: str, program: Program, sizes: Sizes) -> float:
-    few_steps = task_name in FEW_STEPS
-    complexity, memories = (sizes.small, sizes.interpreted) if few_steps else (sizes.interpreted, 1)
-    instances = known_task(task_name).sample(complexity, memories, seed=0)
+def _batch(instances: Sequence[Instance]) -> np.ndarray:
+    return np.array([instance.input for instance in instances], np.int32)
+
+
+def _job(program: Program, batch: np.ndarray) -> Job:
+    """A run of a program on a batch, which has run once."""
+    job = Job(compiled(program), batch, default_max_steps(batch.shape[1]))
+    job.run()
+    return job
+
+
+def _times(calls: dict[str, Callable[[], None]], prepare: Callable[[], None], repeats: int) -> dict[str, float]:
+    """The least time of the processor for each of the calls, which take turns."""
+    times = dict.fromkeys(calls, float("inf"))
+    for _ in range(repeats):
+        for name, call in calls.items():
+            prepare()
+            times[name] = min(times[name], _seconds(call))
+    return times
+
+
+def _interpreted(program: Program, task: Task, sizes: Sizes) -> float:
+    """Nanoseconds of the interpreter for a step."""
+    instance = task.sample(sizes.interpreted, 1, seed=0)[0]
+    limit = default_max_steps(len(instance.input))
     rates = []
-    for _ in range(5):
-        began = time.perf_counter()
-        steps = sum(interpret(program, instance.input, 64 * len(instance.input)).steps for instance in instances)
-        rates.append((time.perf_counter() - began) / steps)
-    return 1e9 * float(np.median(rates))
+    for _ in range(3):
+        began = time.thread_time()
+        steps = interpret(program, instance.input, limit).steps
+        rates.append((time.thread_time() - began) / steps)
+    return 1e9 * min(rates)
 
 
 def measure_step(memory_size: int, sizes: Sizes) -> dict[str, Any]:
@@ -199,48 +194,7 @@ def measure_step(memory_size: int, sizes: Sizes) -> dict[str, Any]:
 
 
 def _seconds(call: Callable[[], None]) -> float:
-    began = time.perf_counter()
+    """Time of the processor, which other processes on it do not add to."""
+    began = time.thread_time()
     call()
-    return time.perf_counter() - began
-
-
-# ---- hand-written C
-
-
-class Compiler(NamedTuple):
-    path: str
-    version: str
-
-
-def _compiler() -> Compiler | None:
-    path = shutil.which("gcc") or shutil.which("cc")
-    if path is None or not HAND_WRITTEN.is_dir():
-        return None
-    said = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout
-    return Compiler(path, said.splitlines()[0] if said else path)
-
-
-@contextmanager
-def hand_written(task: str, compiler: Compiler | None) -> Iterator[dict[str, Solve]]:
-    """The hand-written C of a task, compiled in two ways; empty without a compiler."""
-    if compiler is None:
-        yield {}
-        return
-    with tempfile.TemporaryDirectory(prefix="nram-") as folder:
-        rivals = {}
-        for name, options in (("c_scalar", SCALAR), ("c_fastest", FASTEST)):
-            library = Path(folder, f"{name}.so")
-            sources = [str(HAND_WRITTEN / f"{task}.c"), str(HAND_WRITTEN / "batch.c")]
-            command = [compiler.path, *options, "-shared", "-fPIC", "-o", str(library), *sources]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode != 0:
-                raise NramError(f"{compiler.path} could not compile {sources[0]}: {done.stderr.strip()[-1000:]}")
-            rivals[name] = _solver(library)
-        yield rivals
-
-
-def _solver(library: Path) -> Solve:
-    function = ctypes.CDLL(str(library)).solve_batch
-    function.argtypes = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64]
-    function.restype = None
-    return lambda batch: function(batch.ctypes.data, *batch.shape)
+    return time.thread_time() - began

@@ -27,7 +27,7 @@ from nram.programs.ir import Program
 from nram.programs.memory import LARGEST_SIZE, LEAST_SIZE
 from nram.programs.native.c_source import BAD_CELL, C_TITLE, REFUSALS, symbol_for, to_c, to_header
 from nram.programs.native.instructions import HALTED, START
-from nram.programs.native.llvm import build_advance
+from nram.programs.native.llvm import build_start
 from nram.programs.python_source import function_name, to_python
 
 Form = Literal["object", "shared", "c", "llvm", "python"]
@@ -159,7 +159,7 @@ def build_module(programs: Mapping[str, Program]) -> ir.Module:
     """An LLVM module with the two functions of the header for each program."""
     module = ir.Module("nram")
     for symbol, program in programs.items():
-        unchecked = _add_unchecked(module, symbol, build_advance(module, program), len(program.registers))
+        unchecked = _add_unchecked(module, symbol, build_start(module, program), len(program.registers))
         _add_checked(module, symbol, unchecked)
     return module
 

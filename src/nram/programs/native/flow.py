@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from nram.modules import MODULES
-from nram.programs.ir import CONSTANTS, Conditions, Program, Row
+from nram.modules import Module
+from nram.programs.ir import CONSTANTS, Conditions, Program, Row, carry_out
 
 RowId = tuple[int, int]
 """A state, and the index of a row among its rows."""
@@ -36,7 +36,7 @@ class Flow:
     def __init__(self, program: Program):
         self.program = program
         self._decisions: dict[tuple[int, Conditions], Decision] = {}
-        self._known: dict[RowId, Conditions] = {}
+        self._known: dict[tuple[RowId, frozenset[int]], Conditions] = {}
 
     def row(self, row_id: RowId) -> Row:
         return self.program.states[row_id[0]][row_id[1]]
@@ -54,35 +54,67 @@ class Flow:
                     waiting.append(row_id)
         return tuple(found)
 
-    def followers(self, row_id: RowId) -> list[RowId]:
-        """The rows that can come after a row."""
+    def followers(self, row_id: RowId, above_zero: frozenset[int] = frozenset()) -> list[RowId]:
+        """The rows that can come after a row, if these outputs of it are not 0."""
         row = self.row(row_id)
-        return [] if row.halt else [(row.next_state, index) for index in _row_indices(self.decision(row_id))]
+        if row.halt:
+            return []
+        return [(row.next_state, index) for index in _row_indices(self.decision(row_id, above_zero))]
 
-    def decision(self, row_id: RowId) -> Decision:
-        """The tests that find the row after this one."""
+    def decision(self, row_id: RowId, above_zero: frozenset[int] = frozenset()) -> Decision:
+        """The tests that find the row after this one, if these outputs of it are not 0."""
         row = self.row(row_id)
-        key = row.next_state, self.known_after(row_id)
+        key = row.next_state, self.known_after(row_id, above_zero)
         if key not in self._decisions:
             self._decisions[key] = decide([row.when for row in self.program.states[row.next_state]], key[1])
         return self._decisions[key]
 
-    def known_after(self, row_id: RowId) -> Conditions:
-        """What is known about the flags after a row."""
-        if row_id not in self._known:
+    def known_before(self, row_id: RowId) -> Conditions:
+        """What is known about the flags when a row applies."""
+        return known_before([row.when for row in self.program.states[row_id[0]]], row_id[1])
+
+    def known_after(self, row_id: RowId, above_zero: frozenset[int] = frozenset()) -> Conditions:
+        """What is known about the flags after a row, if these outputs of it are not 0."""
+        if (row_id, above_zero) not in self._known:
             row = self.row(row_id)
-            before = known_before([row.when for row in self.program.states[row_id[0]]], row_id[1])
+            before = self.known_before(row_id)
 
-            def output_flag(index: int) -> bool | None:
-                module = row.operations[index].module
-                if MODULES[module].memory == "writes":
-                    return True
-                return CONSTANTS[module] == 0 if module in CONSTANTS else None
+            flags: list[bool | None] = []
 
-            self._known[row_id] = tuple(
-                value.resolve(before.__getitem__, output_flag, lambda literal: literal == 0) for value in row.registers
-            )
-        return self._known[row_id]
+            def apply(module: Module, given: list[bool | None]) -> bool | None:
+                flags.append(False if len(flags) in above_zero else output_is_zero(module, given))
+                return flags[-1]
+
+            after = carry_out(row, before.__getitem__, apply, lambda literal: literal == 0).registers
+            self._known[row_id, above_zero] = tuple(after)
+        return self._known[row_id, above_zero]
+
+
+def output_is_zero(module: Module, given: Sequence[bool | None]) -> bool | None:
+    """Whether the output of a module is 0, given what is known about its inputs being 0. M is at least 3."""
+    if module.memory == "writes":
+        return True
+    if module.name in CONSTANTS:
+        return CONSTANTS[module.name] == 0
+    match module.name, given:
+        case (("INC" | "DEC"), [True]):
+            return False
+        case "ADD", [True, other] | [other, True]:
+            return other
+        case "SUB", [True, other] | [other, True]:
+            return other
+        case "MIN", [x, y]:
+            return True if x or y else False if x is False and y is False else None
+        case "MAX", [x, y]:
+            return False if x is False or y is False else True if x and y else None
+        case ("LESS-THAN", [_, True]) | ("LESS-OR-EQUAL-THAN", [True, _]):
+            return module.name == "LESS-THAN"
+        case ("LESS-THAN", [True, other]) | ("EQUALITY-TEST", [True, other] | [other, True]):
+            wanted = module.name == "LESS-THAN"
+            return None if other is None else other is wanted
+        case "LESS-OR-EQUAL-THAN", [x, True]:
+            return None if x is None else not x
+    return None
 
 
 def known_before(patterns: Sequence[Conditions], index: int) -> Conditions:

@@ -5,7 +5,7 @@ constant. Then every value that depends only on these registers is a line: base 
 of the two sides of a comparison (wrapping around at M, reaching 0, the step limit) is a line too. Code before the loop
 computes for how many rounds K no comparison changes its result. Within these rounds the lines are exact, by induction:
 the comparisons have the results of round 0, so the formulas are the same. What depends on the memory is computed and
-tested in every round as usual.
+tested in every round as usual. A loop that ends by what it reads has no known K; `regions` are for these.
 
 Which registers have strides is guessed, by running the rows on random values. Correctness does not rest on the guess:
 the emitted rows show whether a stride follows from the others, and the code before the loop tests whether the
@@ -22,7 +22,7 @@ from llvmlite import ir
 
 from nram.llvm import I1, I32, I64, Instructions, i32, i64
 from nram.programs.interpret import Machine
-from nram.programs.ir import Program, Row
+from nram.programs.ir import Program, Row, carry_out
 from nram.programs.native.flow import Decision, Flow, RowId
 from nram.programs.native.instructions import emit_row
 
@@ -54,9 +54,9 @@ class Comparison(NamedTuple):
 
 
 class _NoLoopError(Exception):
-    """These rows are not a loop with these strides. Without the stride of this register they may be."""
+    """These rows are no loop with these strides. Without the stride of the register, if one is given, they may be."""
 
-    def __init__(self, register: int):
+    def __init__(self, register: int | None):
         self.register = register
 
 
@@ -247,6 +247,22 @@ def observed_strides(program: Program, rows: Sequence[Row]) -> list[int | None]:
     return [_stride(changes) for changes in seen]
 
 
+def registers_from_memory(rows: Sequence[Row]) -> set[int]:
+    """The registers whose values depend on what these rows read."""
+    found: set[int] = set()
+    while True:
+        before = len(found)
+        for row in rows:
+            new = carry_out(row, found.__contains__, lambda module, given: module.memory == "reads" or any(given), _no)
+            found |= {register for register, depends in enumerate(new.registers) if depends}
+        if len(found) == before:
+            return found
+
+
+def _no(_: int) -> bool:
+    return False
+
+
 def _stride(changes: set[int]) -> int | None:
     change = changes.pop()
     whole = not changes and change % OBSERVED == 0 and abs(change) <= OBSERVED * LARGEST_STRIDE
@@ -261,7 +277,7 @@ def _try_loop(advance: Advance, cycle: Sequence[RowId], strides: list[int | None
             return _Loop(advance, cycle, strides).entry
         except _NoLoopError as problem:
             del advance.function.blocks[blocks:]
-            if strides[problem.register] is None:
+            if problem.register is None or strides[problem.register] is None:
                 return None
             strides = [None if i == problem.register else stride for i, stride in enumerate(strides)]
     return None
@@ -277,6 +293,7 @@ class _Loop:
     def __init__(self, advance: Advance, cycle: Sequence[RowId], strides: Sequence[int | None]):
         self.advance = advance
         self.cycle = cycle
+        self.from_memory = registers_from_memory([advance.flow.row(row_id) for row_id in cycle])
         self.name = f"loop.{'.'.join(advance.blocks[row_id].name for row_id in cycle)}"
         self.entry, self.body = self._block("entry"), self._block("round")
         before = ir.IRBuilder(self.entry)
@@ -335,6 +352,8 @@ class _Loop:
         at = self.b.inside.at
         for register, zero in self._path(index):
             if not isinstance(relied_on[register], Line):
+                if register in self.from_memory:
+                    raise _NoLoopError(None)
                 value = self.b.here(values[register])
                 right = at.icmp_unsigned("==" if zero else "!=", value, i32(0))
                 following = self._block("on")
