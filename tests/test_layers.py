@@ -66,7 +66,7 @@ LAYERS = {
     "cluster.storage": "errors files cluster",
     "cluster.connection": "errors runtime",
     "cluster.on_ray": "errors files runtime cluster cluster.connection cluster.storage",
-    "cluster.chains_on_ray": "errors modules search cluster.connection",
+    "cluster.chains_on_ray": "errors search cluster.connection",
     "reproduction": "errors extras limits files runtime tasks extensions machine training programs pictures "
     "programs.extract",
     "bench": "errors limits kinds files runtime tasks extensions machine.kernels training programs programs.native "

@@ -8,6 +8,7 @@ nothing. A worker's chain ends when it is cancelled, and also when the process o
 from __future__ import annotations
 
 import contextlib
+import pickle
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -17,8 +18,7 @@ import ray
 from ray.exceptions import RayError, RayTaskError, TaskCancelledError
 
 from nram.cluster.connection import connected, require_room
-from nram.errors import NramError
-from nram.modules import Module
+from nram.errors import NramError, UsageError
 from nram.search.chains import new_monitor
 from nram.search.engine import RunChain, run_here
 from nram.search.instances import Pool
@@ -36,6 +36,10 @@ def chains_on_ray(address: str) -> Iterator[RunChain]:
     """Join the cluster at this address. Inside the context, the function runs chains there."""
     with connected(address, "search"):
         require_room({"CPU": 1}, "a chain of the search")
+        for _ in range(
+            int(ray.cluster_resources().get("CPU", 0))
+        ):  # workers import the search while this process compiles it
+            ray.remote(_nothing).options(num_cpus=1).remote()
         yield _Chains().run
 
 
@@ -49,9 +53,8 @@ class _Chains:
         """Have a chain run on the cluster, and take over what came out."""
         if monitor[STOP]:
             return STOPPED
-        modules = tuple(module for module in chain.structure.kinds if not module.built_in)
         try:
-            task = self.remote.remote(modules, chain, genes, self._shared(pool))
+            task = self.remote.remote(_pickled_modules(chain), chain, genes, self._shared(pool))
             while not ray.wait([task], timeout=LOOK)[0]:
                 if monitor[STOP]:
                     ray.cancel(task)
@@ -73,13 +76,19 @@ class _Chains:
             return self.shared[1]
 
 
+def _pickled_modules(chain: Chain) -> bytes:
+    """The user-defined modules of a chain, by their files or packages: a structure has only their names."""
+    try:
+        return pickle.dumps([module for module in chain.structure.kinds if not module.built_in])
+    except pickle.PicklingError as error:
+        raise UsageError(str(error)) from None
+
+
 def _as_ours(error: RayError) -> NramError:
     """The error of a chain in words for the user."""
     cause = error.cause if isinstance(error, RayTaskError) else error
     if isinstance(cause, NramError):
         return cause
-    if isinstance(cause, ModuleNotFoundError):
-        return NramError(f"a machine of the cluster cannot import {cause.name}: install nram on every machine")
     words = " ".join(str(cause).split())[:300]
     return NramError(f"the cluster lost a chain: {type(cause).__name__}: {words}; go on with --resume")
 
@@ -87,10 +96,13 @@ def _as_ours(error: RayError) -> NramError:
 # ---- on a worker
 
 
-def _run_on_worker(
-    modules: tuple[Module, ...], chain: Chain, genes: np.ndarray, pool: Pool
-) -> tuple[ChainEnd, np.ndarray]:
-    """Run a chain in this process. User-defined `modules` became known here when they arrived."""
+def _nothing() -> None:
+    """Do nothing. To call it, a worker imports this module."""
+
+
+def _run_on_worker(modules: bytes, chain: Chain, genes: np.ndarray, pool: Pool) -> tuple[ChainEnd, np.ndarray]:
+    """Run a chain in this process."""
+    pickle.loads(modules)  # they are known by their names now
     have_tables(chain.structure.kinds, (len(instance.input) for instance in pool.instances))
     reached, monitor = genes.copy(), new_monitor()
     with ThreadPoolExecutor(1) as executor:
