@@ -19,18 +19,19 @@ from nram.runtime import cpu_cores
 @contextlib.contextmanager
 def connected(address: str, verb: str) -> Iterator[None]:
     """Join the cluster, for this verb. It is left in the end, unless this process was part of it before."""
-    ours = _connect(address, verb)
-    try:
+    if ray.is_initialized():
         yield
-    finally:
-        if ours:
+        return
+    # Ray reports lost workers on standard output, where the result is to stand alone.
+    with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
+        _connect(address, verb)
+        try:
+            yield
+        finally:
             ray.shutdown()
 
 
-def _connect(address: str, verb: str) -> bool:
-    """Join the cluster. Returns whether this process was not part of it before."""
-    if ray.is_initialized():
-        return False
+def _connect(address: str, verb: str) -> None:
     if "://" in address:
         raise UsageError(
             f"--address {address}: run nram {verb} on a machine of the cluster, as by 'ray job submit' or 'ray "
@@ -52,7 +53,6 @@ def _connect(address: str, verb: str) -> bool:
         # Ray's own handler would end the process where it stands. Ours lets the job save its work.
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, on_termination)
-    return True
 
 
 def require_room(wanted: dict[str, float], what: str) -> None:
