@@ -89,8 +89,8 @@ def find_program(
     It says how many registers and states there are. With an `address`, chains run on the Ray cluster there: HOST:PORT,
     'auto' for the one of this machine, or 'local' to start Ray here. `workers` is how many run at once. The same seed
     gives the same program wherever they run, but not with `take_any`, which takes the first that any chain finds.
-    `progress` shows on standard error how the search goes; 'auto' does
-    so on a terminal and in a notebook. `seconds` is the old name of `budget`.
+    `progress` shows on standard error how the search goes; 'auto' does so on a terminal and in a notebook. `seconds` is
+    the old name of `budget`.
 
     The outcome has `program`, which is None if none was found, the nearest to it as `best`, and `seconds`. A program
     for a task was right on fresh instances, larger ones among them. `nram.verify` says more of it.
