@@ -346,6 +346,19 @@ def _searched(lines: list[dict[str, Any]]) -> list[str]:
     return [*cells, f"{shortest['operations']} + {shortest['rows']}" if shortest else "-"]
 
 
+def scaling(found: Lines) -> list[list[str]]:
+    """One search on more and more workers: medians, a row for each place and number of workers."""
+    rows = [["", "chains run on", "workers", "runs", "seconds", "candidates per second", "whole process"]]
+    for subject, lines in found.items():
+        for where, workers in dict.fromkeys((line["where"], line["workers"]) for line in lines):
+            same = [line for line in lines if (line["where"], line["workers"]) == (where, workers)]
+            names = ("seconds", "per_second", "whole_process")
+            seconds, rate, whole = (statistics.median(line[name] for line in same) for name in names)
+            rows.append([subject, where, str(workers), str(len(same)), f"{seconds:.1f} s"])
+            rows[-1] += [f"{rate / 1e6:.2f} million", f"{whole:.1f} s"]
+    return rows
+
+
 KINDS: dict[str, Callable[[Lines], list[list[str]]]] = {
     "runs": runs,
     "subjects": subjects,
@@ -360,6 +373,7 @@ KINDS: dict[str, Callable[[Lines], list[list[str]]]] = {
     "proofs": proofs,
     "mutants": mutants,
     "explorer": explorer,
+    "scaling": scaling,
     "suite": suite,
     "suite-tiers": suite_tiers,
     "zoo-sizes": zoo_sizes,

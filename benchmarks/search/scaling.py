@@ -2,6 +2,7 @@
 
     python benchmarks/search/scaling.py --out results/search-scaling.jsonl           # threads and Ray, 1 and 2 workers
     python benchmarks/search/scaling.py --out FILE --where threads --workers 1,2,4,8,16
+    python benchmarks/tables.py scaling results/search-scaling.jsonl             # the medians
 
 Each run is a process of its own, `nram search` with so many workers, and a line of JSON. Two searches are run: merge
 for a fixed number of candidates, far from a program, which gives candidates per second; and permutation until its
@@ -17,7 +18,6 @@ import json
 import os
 import platform
 import re
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -57,7 +57,6 @@ def main() -> int:
                     with arguments.out.open("a") as file:
                         file.write(json.dumps(line) + "\n")
                     print(f"{subject}, {where}, {workers}: {line['seconds']} s", file=sys.stderr, flush=True)
-    print_table(lines)
     results = {(line["subject"], line["seed"], *(line[part] for part in RESULT)) for line in lines}
     searches = [one[:2] for one in results]
     for subject, seed in (different := {one for one in searches if searches.count(one) > 1}):
@@ -98,18 +97,6 @@ def attempt(subject: str, seed: int, where: str, workers: int, repeat: int) -> d
         "device": _device(),
         "versions": versions() | ({"ray": version("ray")} if where == "ray" else {}),
     }
-
-
-def print_table(lines: list[dict[str, Any]]) -> None:
-    """A row for each search, place and number of workers, with the medians of its runs."""
-    print("| search | chains run on | workers | seconds | candidates per second | whole process, seconds |")
-    print("| --- | --- | --- | --- | --- | --- |")
-    for subject, where, workers in dict.fromkeys((one["subject"], one["where"], one["workers"]) for one in lines):
-        runs = [one for one in lines if (one["subject"], one["where"], one["workers"]) == (subject, where, workers)]
-        seconds, rate, whole = (
-            statistics.median(one[key] for one in runs) for key in ("seconds", "per_second", "whole_process")
-        )
-        print(f"| {subject} | {where} | {workers} | {seconds:.1f} | {rate / 1e6:.2f} million | {whole:.1f} |")
 
 
 def _device() -> str:

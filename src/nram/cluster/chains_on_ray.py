@@ -27,6 +27,7 @@ from nram.search.look_up import have_tables
 from nram.search.schedule import Chain
 
 LOOK = 0.05  # seconds between two looks at whether to stop
+MOST_CHAINS = 50  # of a round
 MOST_LOSSES = 20  # of one chain, with workers that were killed or with machines
 STOPPED = ChainEnd(False, 0, 0, float("inf"), 0)
 
@@ -36,9 +37,8 @@ def chains_on_ray(address: str) -> Iterator[RunChain]:
     """Join the cluster at this address. Inside the context, the function runs chains there."""
     with connected(address, "search"):
         require_room({"CPU": 1}, "a chain of the search")
-        for _ in range(
-            int(ray.cluster_resources().get("CPU", 0))
-        ):  # workers import the search while this process compiles it
+        # Workers import the search while this process compiles it.
+        for _ in range(min(MOST_CHAINS, int(ray.cluster_resources().get("CPU", 0)))):
             ray.remote(_nothing).options(num_cpus=1).remote()
         yield _Chains().run
 
