@@ -366,6 +366,19 @@ def _beside_c(line: dict[str, Any], unit: str, per: float) -> list[str]:
     return [f"{per * line['c_scalar'] / line['memories']:.1f} {unit}", scalar, ratios[1]]
 
 
+def scaling(found: Lines) -> list[list[str]]:
+    """One search on more and more workers: medians, a row for each place and number of workers."""
+    rows = [["", "chains run on", "workers", "runs", "seconds", "candidates per second", "whole process"]]
+    for subject, lines in found.items():
+        for where, workers in dict.fromkeys((line["where"], line["workers"]) for line in lines):
+            same = [line for line in lines if (line["where"], line["workers"]) == (where, workers)]
+            names = ("seconds", "per_second", "whole_process")
+            seconds, rate, whole = (statistics.median(line[name] for line in same) for name in names)
+            rows.append([subject, where, str(workers), str(len(same)), f"{seconds:.1f} s"])
+            rows[-1] += [f"{rate / 1e6:.2f} million", f"{whole:.1f} s"]
+    return rows
+
+
 KINDS: dict[str, Callable[[Lines], list[list[str]]]] = {
     "runs": runs,
     "subjects": subjects,
@@ -381,6 +394,7 @@ KINDS: dict[str, Callable[[Lines], list[list[str]]]] = {
     "mutants": mutants,
     "explorer": explorer,
     "native": native,
+    "scaling": scaling,
     "suite": suite,
     "suite-tiers": suite_tiers,
     "zoo-sizes": zoo_sizes,

@@ -51,6 +51,7 @@ CASES = {
     f"learn {EXAMPLES} --method train --out new": (1, TRAIN),
     f"sweep {STUDIES}/train.toml": (1, TRAIN),
     f"sweep {STUDIES}/search.toml --address local": (1, f"--address needs Ray, which is not installed: {CLUSTER}"),
+    "search copy --address local": (1, f"a search on a cluster needs Ray, which is not installed: {CLUSTER}"),
     f"sweep {STUDIES}/search.toml --plot shares.png": (1, PLOTS),
     f"runs {RUN}": (0, "LEARNED"),
     f"eval {RUN}": (1, TRAIN),

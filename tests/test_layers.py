@@ -64,13 +64,15 @@ LAYERS = {
     "programs search learning",
     "cluster.display": "display messages training cluster",
     "cluster.storage": "errors files cluster",
-    "cluster.on_ray": "errors files runtime cluster cluster.storage",
+    "cluster.connection": "errors runtime",
+    "cluster.on_ray": "errors files runtime cluster cluster.connection cluster.storage",
+    "cluster.chains_on_ray": "errors search cluster.connection",
     "reproduction": "errors extras limits files runtime tasks extensions machine training programs pictures "
     "programs.extract",
     "bench": "errors limits kinds files runtime tasks extensions machine.kernels training programs programs.native "
     "programs.simplify search",
     "api": "display errors extras limits progress files runtime modules tasks extensions training training.display "
-    "programs programs.native programs.simplify pictures search programs.extract learning",
+    "programs programs.native programs.simplify pictures search programs.extract learning cluster",
     "soft_machine": "errors kinds modules tasks extensions machine training programs programs.extract api",
     "__init__": "errors extras deprecated",
     "explorer": "errors extras limits messages files records process runtime lazy modules tasks extensions machine "
@@ -105,8 +107,9 @@ LATE = {
         training.job -> training.trainer
         training.run_folder -> training.member
     """,
-    "Ray: a study on this machine does not need it": """
+    "Ray: a study or a search on this machine does not need it": """
         cluster.job -> cluster.on_ray
+        cluster.search -> cluster.chains_on_ray
     """,
     "matplotlib": """
         training.evaluated -> pictures.curves
@@ -156,7 +159,7 @@ LATE = {
         programs.ir -> programs.text
     """,
 }
-MOST_LATE = 49
+MOST_LATE = 50
 
 # Libraries that take long to import, and the layers that may import them. `nram.lazy` imports them on first use.
 HEAVY = {
@@ -168,7 +171,7 @@ HEAVY = {
     "z3": "examples programs.verify",
     "matplotlib": "pictures pictures.soft_pictures reproduction bench",
     "rich": "cli cluster.display training.display",
-    "ray": "cluster.on_ray",
+    "ray": "cluster.connection cluster.on_ray cluster.chains_on_ray",
     "pyarrow": "cluster.storage",
 }
 

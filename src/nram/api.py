@@ -11,12 +11,14 @@ import operator
 import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from nram.cluster.search import run_search
 from nram.display import Displayed, counted, heading, table
 from nram.errors import UsageError, check_budget, check_whole, shown
 from nram.extensions import known_task
@@ -34,6 +36,7 @@ from nram.programs.sketch import Sketch
 from nram.programs.testing import COUNT, Tested, run_test
 from nram.progress import Progress, is_shown
 from nram.runtime import DeviceName, on_devices
+from nram.search.callbacks import SILENT
 from nram.search.display import SearchProgress
 from nram.search.job import SearchJob, Space
 from nram.search.state import Outcome
@@ -71,6 +74,8 @@ def find_program(
     modules: Sequence[str | Module] | None = None,
     start: Program | PathLike | None = None,
     sketch: Sketch | PathLike | None = None,
+    address: str | None = None,
+    take_any: bool = False,
     progress: Progress = "auto",
     seconds: float | None = None,
 ) -> Outcome:
@@ -81,8 +86,11 @@ def find_program(
     structure are: with 3 registers, each module once and one state where nothing is said. `modules` are those of a
     row in their order, by name, by file or as objects. `start` is a program to be repaired, its name or its file.
     `sketch` is a program with holes, its text or its file: what is written in it stays, and the search fills the holes.
-    It says how many registers and states there are. `progress` shows on standard error how the search goes; 'auto' does
-    so on a terminal and in a notebook. `seconds` is the old name of `budget`.
+    It says how many registers and states there are. With an `address`, chains run on the Ray cluster there: HOST:PORT,
+    'auto' for the one of this machine, or 'local' to start Ray here. `workers` is how many run at once. The same seed
+    gives the same program wherever they run, but not with `take_any`, which takes the first that any chain finds.
+    `progress` shows on standard error how the search goes; 'auto' does so on a terminal and in a notebook. `seconds` is
+    the old name of `budget`.
 
     The outcome has `program`, which is None if none was found, the nearest to it as `best`, and `seconds`. A program
     for a task was right on fresh instances, larger ones among them. `nram.verify` says more of it.
@@ -98,11 +106,10 @@ def find_program(
     repaired = None if start is None else as_program(start)
     space = Space(registers, repeats, states, modules)
     holes = None if sketch is None else load_sketch(sketch)
-    job = SearchJob.open(source, space, seed=seed, start=repaired, sketch=holes)
-    if not is_shown(progress):
-        return job.run(budget, workers=workers)
-    with SearchProgress(job.name) as display:
-        return job.run(budget, workers=workers, callbacks=display)
+    words = ["--any"] if take_any else []
+    job = SearchJob.open(source, space, seed=seed, start=repaired, sketch=holes, words=words)
+    with SearchProgress(job.name) if is_shown(progress) else nullcontext(SILENT) as callbacks:
+        return run_search(job, budget, address=address, workers=workers, callbacks=callbacks, take_any=take_any)
 
 
 # ---- a file of examples

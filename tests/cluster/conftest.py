@@ -6,12 +6,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.ray_cluster import RayCluster
 from support.studies import Sweep
 
 
 @pytest.fixture
 def sweep(tmp_path: Path) -> Sweep:
     return Sweep(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[RayCluster]:
+    found = RayCluster(2)
+    assert found.address, "the cluster did not start"
+    yield found
+    found.close()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -8,14 +8,13 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from support.ray_cluster import RayCluster
 from support.studies import SEARCH, TRAIN, Sweep, kill, lines_of, processes_of
 from support.training_runs import ending
 
@@ -24,51 +23,6 @@ from nram.errors import NramError
 from nram.files import write_atomically
 
 pytestmark = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed: pip install 'nram[cluster]'")
-TESTS = Path(__file__).parents[1]
-
-
-class RayCluster:
-    """A cluster, and what can happen to it."""
-
-    def __init__(self, nodes: int):
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "support.ray_cluster", str(nodes)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            env={**os.environ, "PYTHONPATH": _paths(), "RAY_USAGE_STATS_ENABLED": "0", "JAX_PLATFORMS": "cpu"},
-        )
-        self.address = self._answer()
-
-    def _answer(self) -> str:
-        assert self.process.stdout is not None
-        return self.process.stdout.readline().strip()
-
-    def lose_node(self) -> None:
-        """Cut the power of a node. Another takes its place."""
-        assert self.process.stdin is not None
-        self.process.stdin.write("kill\n")
-        self.process.stdin.flush()
-        assert self._answer() == "killed"
-
-    def close(self) -> None:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.communicate(timeout=30)
-        self.process.kill()
-        self.process.communicate()
-
-
-def _paths() -> str:
-    return os.pathsep.join([str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])])
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[RayCluster]:
-    found = RayCluster(2)
-    assert found.address, "the cluster did not start"
-    yield found
-    found.close()
 
 
 def kill_worker(study: Path) -> bool:

@@ -160,3 +160,14 @@ def test_the_tables_of_the_suite_count_exact_programs(copied: Path):
         "| 3 | 1 | 1 | 3 | 3 | 2 | ",
         "| all | 1 | 1 | 3 | 3 | 2 ",
     ]
+
+
+def test_the_table_of_a_search_on_more_workers_has_medians(copied: Path):
+    line = {"subject": "merge", "where": "threads", "workers": 2, "per_second": 500_000, "whole_process": 9.0}
+    runs = [line | {"seconds": seconds} for seconds in (5.0, 7.0)] + [line | {"where": "ray", "seconds": 8.0}]
+    file = copied / "results" / "scaling.jsonl"
+    file.write_text("".join(json.dumps(run) + "\n" for run in runs))
+    assert tables(copied / "benchmarks", "scaling", str(file)).stdout.splitlines()[2:] == [
+        "| merge | threads | 2 | 2 | 6.0 s | 0.50 million | 9.0 s |",
+        "| merge | ray | 2 | 1 | 8.0 s | 0.50 million | 9.0 s |",
+    ]

@@ -1,4 +1,4 @@
-"""A Ray cluster of several nodes on this machine, in a process of its own.
+"""A Ray cluster of several nodes on this machine, in a process of its own that `RayCluster` starts.
 
     python -m support.ray_cluster NODES
 
@@ -8,11 +8,51 @@ its place; the answer is a line. It ends with its standard input. The head runs 
 
 from __future__ import annotations
 
+import contextlib
+import os
 import random
+import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 STORE = 80 << 20  # bytes: the least that Ray takes
+
+
+class RayCluster:
+    """A cluster, and what can happen to it."""
+
+    def __init__(self, nodes: int):
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "support.ray_cluster", str(nodes)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env={**os.environ, "PYTHONPATH": _paths(), "RAY_USAGE_STATS_ENABLED": "0", "JAX_PLATFORMS": "cpu"},
+        )
+        self.address = self._answer()
+
+    def _answer(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().strip()
+
+    def lose_node(self) -> None:
+        """Cut the power of a node. Another takes its place."""
+        assert self.process.stdin is not None
+        self.process.stdin.write("kill\n")
+        self.process.stdin.flush()
+        assert self._answer() == "killed"
+
+    def close(self) -> None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.communicate(timeout=30)
+        self.process.kill()
+        self.process.communicate()
+
+
+def _paths() -> str:
+    return os.pathsep.join([str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 def main() -> None:

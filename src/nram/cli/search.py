@@ -12,6 +12,7 @@ from typing import Any
 from nram.cli.arguments import add_reading, natural, positive, reading_of
 from nram.cli.output import note, print_json
 from nram.cli.program_argument import add_modules, load_modules, module_options
+from nram.cluster.search import run_search
 from nram.errors import NramError, UsageError
 from nram.extensions.modules import files_of, split_names
 from nram.messages import command, pasted
@@ -34,9 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "gets wrong elsewhere joins the examples. Ctrl-C keeps the best so far."
     )
     parser.epilog = (
-        "The same seed gives the same program, however many workers there are. The exit status is 1 if no "
-        "program was found: the best so far is then written and shown. It does not replace a program that was in --out "
-        "before; it is NAME.best.nram then."
+        "The same seed gives the same program, however many workers there are, here or on a cluster; not so with "
+        "--any. The exit status is 1 if no program was found: the best so far is then written and shown. It does not "
+        "replace a program that was in --out before; it is NAME.best.nram then."
     )
     parser.add_argument(
         "source",
@@ -46,7 +47,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--budget", type=float, default=60.0, metavar="SECONDS", help="default: 60")
     parser.add_argument("--candidates", type=positive, metavar="N", help="stop after so many, by whole rounds")
     parser.add_argument("--seed", type=natural, default=0, metavar="S", help="default: 0")
-    parser.add_argument("--workers", type=positive, metavar="W", help="threads (default: one for each core)")
+    parser.add_argument("--workers", type=positive, metavar="W", help="chains at once (default: one for each core)")
+    parser.add_argument(
+        "--address",
+        metavar="A",
+        help="run the chains on the Ray cluster at HOST:PORT; auto: the one of this machine; local: start Ray here",
+    )
+    parser.add_argument(
+        "--any",
+        action="store_true",
+        help="take the first program that any chain finds: sooner, but the same seed may give another program",
+    )
     parser.add_argument("--out", type=Path, metavar="PROGRAM", help="default: NAME.nram in the current folder")
     parser.add_argument("--resume", action="store_true", help="go on with the search that was saved beside --out")
     parser.add_argument("--registers", type=positive, metavar="R", help="look only at programs of this structure")
@@ -77,6 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.budget <= 0:
         raise UsageError(f"--budget {arguments.budget:g} leaves no time: give seconds above 0")
     words = [] if arguments.candidates is None else ["--candidates", str(arguments.candidates)]
+    words += ["--any"] if arguments.any else []
     start, sketch = arguments.start, None
     if start is not None:
         words += ["--from", start]
@@ -103,12 +115,15 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _search(arguments: argparse.Namespace, job: SearchJob, out: Path) -> int:
     with interruptible() as stopping, SearchProgress(job.name, job.layout) as progress:
-        outcome = job.run(
+        outcome = run_search(
+            job,
             arguments.budget,
+            address=arguments.address,
             workers=arguments.workers,
             candidates=arguments.candidates,
             callbacks=progress,
             stopping=stopping,
+            take_any=arguments.any,
         )
         program, place = outcome.program or outcome.best, out
         if program is not None:
@@ -142,7 +157,7 @@ def _found(arguments: argparse.Namespace, program: Program, job: SearchJob, outc
             unsaved = error
     right = report is None or report.right
     if arguments.json:
-        value = _as_json(program, outcome, out)
+        value = _as_json(arguments, program, outcome, out)
         value["sketch"] = _knowledge_as_json(job, outcome)
         value |= {"right": right, "structure": str(outcome.structure), "verification": report and report.to_json()}
         print_json(value)
@@ -181,7 +196,7 @@ def _not_found(
     failures = job.failures(program, outcome.state)
     instances = len(job.pool) + len(outcome.state.counterexamples)
     if arguments.json:
-        value = _as_json(program, outcome, place) | {"wrong": len(failures), "instances": instances}
+        value = _as_json(arguments, program, outcome, place) | {"wrong": len(failures), "instances": instances}
         print_json(value | {"sketch": _knowledge_as_json(job, outcome)})
         return 1
     print(table_to_text(program))
@@ -193,14 +208,16 @@ def _not_found(
         instance, result = min(failures, key=lambda pair: len(pair[0].input))
         print(f"  input    {_words(instance.input)}\n  expected {_words(instance.output)}")
         print(f"  obtained {_words(result.memory)}" + ("" if result.halted else "  (does not halt)"))
-    again = shlex.join(["nram", *job.words, "--out", pasted(out), "--resume"])
+    address = [] if arguments.address is None else ["--address", arguments.address]
+    again = shlex.join(["nram", *job.words, "--out", pasted(out), *address, "--resume"])
     print(f"{place}{'' if place == out else f' ({out} stays as it is)'}\nGo on: {again} --budget SECONDS")
     return 1
 
 
-def _as_json(program: Program, outcome: Outcome, out: Path) -> dict[str, Any]:
+def _as_json(arguments: argparse.Namespace, program: Program, outcome: Outcome, out: Path) -> dict[str, Any]:
     return {
         "found": outcome.program is not None,
+        "reproducible": not arguments.any,
         "out": str(out),
         "seconds": outcome.seconds,
         "candidates": outcome.state.candidates,

@@ -1,4 +1,4 @@
-"""Studies: many trials of `nram train`, `nram search` or `nram learn`, on this machine or on a Ray cluster.
+"""Studies of many trials of `nram train`, `nram search` or `nram learn`, and one search on many machines.
 
 spec.py      the short TOML file that describes a study, and its trials
 study.py     the folder of a study: what it is, what each trial came to, and results.jsonl
@@ -7,4 +7,8 @@ process.py   a trial in a process of its own, which ends with the process that s
 pool.py      trials side by side on this machine
 on_ray.py    the same trials on a Ray cluster, by Ray Tune
 job.py       a study as a job: opened, checked, resumed and run
+
+search.py          one search whose chains run here, or on a Ray cluster
+chains_on_ray.py   its chains as tasks of Ray
+connection.py      this process joins a Ray cluster
 """

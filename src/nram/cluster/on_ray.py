@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import logging
 import os
 import platform
 import queue
@@ -22,19 +21,18 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any, ClassVar
 
-import ray
 from ray import tune
 from ray.tune.schedulers import ASHAScheduler, FIFOScheduler, TrialScheduler
 
+from nram.cluster.connection import connected, require_room
 from nram.cluster.pool import Event
 from nram.cluster.process import Ended, TrialRunner, progress_of
 from nram.cluster.spec import EarlyStopping, Spec, Trial, trial_from
 from nram.cluster.storage import Storage
 from nram.cluster.study import Study
 from nram.cluster.trial import Place, Progress, training_outcome
-from nram.errors import NramError, UsageError
+from nram.errors import NramError
 from nram.files import write_atomically
-from nram.runtime import cpu_cores
 
 REPORT_SECONDS = 1.0  # between two reports of a trial
 SNAPSHOT_SECONDS = 20.0  # between two snapshots of a trial, where there is a storage
@@ -66,9 +64,9 @@ def _run_on_ray(
     stopping: Callable[[], bool],
     note: Callable[[str], None],
 ) -> Generator[Event, None, None]:
-    ours = _connect(address)
-    try:
-        _require_room(spec)
+    with connected(address, "sweep"):
+        wanted = {"CPU": spec.resources.cores, "GPU": spec.resources.gpus, "memory": (spec.resources.memory or 0) * GIB}
+        require_room(wanted, "resources: a trial")
         waiting = list(trials)
         while waiting and not stopping():
             ended: set[str] = set()
@@ -83,44 +81,6 @@ def _run_on_ray(
             waiting = [trial for trial in waiting if trial.name not in ended]
             if waiting and not stopping():
                 note(f"{len(waiting)} trials were lost with the cluster's machines: they go on")
-    finally:
-        if ours:
-            ray.shutdown()
-
-
-def _connect(address: str) -> bool:
-    """Join the cluster. Returns whether this process was not part of it before."""
-    if ray.is_initialized():
-        return False
-    if "://" in address:
-        raise UsageError(
-            f"--address {address}: run nram sweep on a machine of the cluster, as by 'ray job submit' or 'ray attach', "
-            "and give HOST:PORT or auto"
-        )
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL, "include_dashboard": False}
-    try:
-        if address == "local":
-            ray.init(address="local", num_cpus=cpu_cores(), **quiet)
-        else:
-            ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
-    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
-        words = " ".join(str(error).split())[:300]
-        raise NramError(
-            f"no Ray cluster answers at {address}: {words}; 'ray start --head' starts one, and --address local one here"
-        ) from None
-    return True
-
-
-def _require_room(spec: Spec) -> None:
-    """Refuse a trial for which no machine of the cluster is large enough: it would wait for ever."""
-    wanted = {"CPU": spec.resources.cores, "GPU": spec.resources.gpus, "memory": (spec.resources.memory or 0) * GIB}
-    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-    if not any(all(node.get(name, 0) >= count for name, count in wanted.items()) for node in nodes):
-        asked = ", ".join(f"{count:g} {name}" for name, count in wanted.items() if count)
-        most = {name: max((node.get(name, 0) for node in nodes), default=0) for name in wanted}
-        has = ", ".join(f"{count:g} {name}" for name, count in most.items())
-        raise NramError(f"resources: a trial needs {asked}, and a machine of the cluster has at most {has}")
 
 
 def _round(

@@ -2,6 +2,9 @@
 
 The chains of a round depend on the seed, the round and the pool alone, and their results are used in their order. So
 the result does not depend on the number of workers, and a resumed search ends as if it had never stopped.
+
+Every chain has a thread. By default the thread runs the chain itself; it may also call a function that has this done
+elsewhere, on a cluster, and returns what came out.
 """
 
 from __future__ import annotations
@@ -10,12 +13,14 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from random import Random
+from typing import TypeAlias
 
 import numpy as np
 
 from nram.programs.interpret import interpret
+from nram.programs.ir import Program
 from nram.search.callbacks import SILENT, Best, Report, SearchCallbacks
 from nram.search.chains import anneal, blocks_of, new_monitor, random_table, shape_of, table_costs
 from nram.search.counterexamples import Counterexamples
@@ -29,6 +34,22 @@ from nram.search.structure import Structure
 from nram.tasks.base import Instance
 
 SILENT_SECONDS = 1.0  # of compiling, before the user is told
+
+RunChain: TypeAlias = Callable[[Chain, np.ndarray, Pool, np.ndarray], ChainEnd]
+"""Runs a chain from a table, which it changes, on a pool. It ends early when STOP is set in the monitor."""
+
+
+@dataclass
+class _Run:
+    """A chain of the round, and what came out."""
+
+    chain: Chain
+    genes: np.ndarray
+    """The table at which it starts, and in the end the one that it has reached."""
+    monitor: np.ndarray
+    end: Future[ChainEnd]
+    judged: tuple[Program, Sequence[Instance] | None] | None = None
+    """The short form of a program that fits, and what it gets wrong."""
 
 
 @dataclass
@@ -49,6 +70,10 @@ class Search:
     state: SearchState = SearchState()
     done: Callable[[SearchState], bool] = lambda state: bool(state.found)
     """Asked after every chain: whether the programs found so far are enough. By default the first is."""
+    take_any: bool = False
+    """End with the first program that any chain finds, out of order: which one that is depends on timing."""
+    run_chain: RunChain = field(default_factory=lambda: run_here)
+    """`workers` threads call it at once."""
 
     def run(
         self,
@@ -94,7 +119,7 @@ class Search:
                 shape_of(structure)
             chain = round_of_chains(0, self.seed, self.structures)[0]._replace(budget=1)
             genes = random_table(chain.structure, chain.seed)
-            _run_chain(chain, genes, pool, new_monitor())
+            run_here(chain, genes, pool, new_monitor())
             table_costs(chain.structure, genes, blocks_of(pool), len(pool))
         finally:
             note.cancel()
@@ -111,32 +136,28 @@ class Search:
         self._have_tables(pool)
         strategies = None if self.start is None else (REPAIR,)
         chains = round_of_chains(self.state.round, self.seed, self.structures, strategies)
-        tables = [self._first_table(chain) for chain in chains]
-        self.monitors = {index: new_monitor() for index in range(len(chains))}
         self.shortening = new_monitor()
-        futures = [
-            executor.submit(_run_chain, chain, genes, pool, self.monitors[index])
-            for index, (chain, genes) in enumerate(zip(chains, tables, strict=True))
-        ]
+        self.runs = [self._started(executor, chain, pool) for chain in chains]
         counterexamples: list[Instance] = []
         fitted = False
         try:
-            for index, (chain, genes, future) in enumerate(zip(chains, tables, futures, strict=True)):
-                end = self._wait(future)
+            for run in self.runs:
+                if self.take_any and self._any_found_before(run, pool):
+                    return False
+                end = self._wait(run.end)
                 if self._stop_asked() and not end.fits:
                     return False
-                del self.monitors[index]
-                self._count(chain, genes, end, pool)
+                self._count(run, pool)
                 if end.fits:
-                    failed = self._judge(chain, genes, pool)
+                    failed = self._use(run, pool)
                     fitted |= not failed
                     counterexamples += failed or ()
                 if self.done(self.state):
                     return False
         finally:
             self._stop_chains()
-            for future in futures:
-                future.cancel()
+            for run in self.runs:
+                run.end.cancel()
         if counterexamples:
             known = (*self.state.counterexamples, *counterexamples)
             self.state = replace(self.state, counterexamples=known, best_cost=float("inf"), left=(), near=())
@@ -144,19 +165,46 @@ class Search:
             self.state = replace(self.state, left=())
         return True
 
-    def _judge(self, chain: Chain, genes: np.ndarray, pool: Pool) -> Sequence[Instance] | None:
-        """Shorten a program that fits and look for counterexamples. Without any it is found, or refused."""
-        chains = FURTHER_CHAINS if self.state.found else CHAINS
-        program = self._wait(
-            self.shortener.submit(shortened, chain.structure, genes, pool, chain.seed, self.shortening, chains)
-        )
-        failed = self.counterexamples(program)
+    def _started(self, executor: ThreadPoolExecutor, chain: Chain, pool: Pool) -> _Run:
+        genes, monitor = self._first_table(chain), new_monitor()
+        return _Run(chain, genes, monitor, executor.submit(self.run_chain, chain, genes, pool, monitor))
+
+    def _any_found_before(self, turn: _Run, pool: Pool) -> bool:
+        """Until this chain ends, judge what other chains find. Returns whether one of them has found a program.
+
+        What is wrong is counted in its turn. So a round without a program ends the same as without `take_any`.
+        """
+        while not turn.end.done():
+            for run in self.runs:
+                if run.judged is None and run.end.done() and run.end.result().fits:
+                    _, failed = self._judge(run, pool)
+                    if failed is not None and not failed:
+                        self._count(run, pool)
+                        self._use(run, pool)
+                        return True
+            self._pause()
+        return False
+
+    def _judge(self, run: _Run, pool: Pool) -> tuple[Program, Sequence[Instance] | None]:
+        """Shorten a program that fits, and look for counterexamples."""
+        if run.judged is None:
+            chain, chains = run.chain, FURTHER_CHAINS if self.state.found else CHAINS
+            monitor = self.shortening
+            program = self._wait(
+                self.shortener.submit(shortened, chain.structure, run.genes, pool, chain.seed, monitor, chains)
+            )
+            run.judged = program, self.counterexamples(program)
+        return run.judged
+
+    def _use(self, run: _Run, pool: Pool) -> Sequence[Instance] | None:
+        """Add a program that fits to the state. Without any counterexamples it is found, or refused."""
+        program, failed = self._judge(run, pool)
         if failed is None:
             self.state = replace(self.state, refused=self.state.refused + 1)
         elif not failed and any(program == one.program for one in self.state.found):
             self.state = replace(self.state, repeated=self.state.repeated + 1)
         elif not failed:
-            found = Found(program, chain.structure, self.state.candidates)
+            found = Found(program, run.chain.structure, self.state.candidates)
             self.state = replace(self.state, found=(*self.state.found, found))
         return failed
 
@@ -171,14 +219,15 @@ class Search:
                     return left.genes.copy()
         return random_table(structure, chain.seed)
 
-    def _count(self, chain: Chain, genes: np.ndarray, end: ChainEnd, pool: Pool) -> None:
+    def _count(self, run: _Run, pool: Pool) -> None:
         """Add a chain that has ended to the state, and its table if it is the best."""
-        structure = chain.structure
+        end, genes, structure = run.end.result(), run.genes, run.chain.structure
+        run.monitor[CANDIDATES] = 0  # they are among those of the state from now on
         costs = table_costs(structure, genes, blocks_of(pool), len(pool))
         cost = float(costs.sum())
         state = replace(self.state, candidates=self.state.candidates + end.candidates, chains=self.state.chains + 1)
         left = {one.structure: one for one in state.left}
-        if chain.strategy.length_cost > 0 and (structure not in left or cost < left[structure].cost):
+        if run.chain.strategy.length_cost > 0 and (structure not in left or cost < left[structure].cost):
             left[structure] = Left(structure, cost, genes)
             state = replace(state, left=tuple(left.values()))
         near = {one.structure: one for one in state.near}
@@ -209,20 +258,23 @@ class Search:
         return counted or self._stop_asked()
 
     def _stop_chains(self) -> None:
-        for monitor in (*self.monitors.values(), self.shortening):
+        for monitor in (*(run.monitor for run in self.runs), self.shortening):
             monitor[STOP] = 1
 
     def _wait(self, future: Future):
         """Wait for a chain, and return its result. All chains are stopped when the time is over."""
         while not future.done():
-            time.sleep(0.02 if self._elapsed() < 2 else 0.1)
-            if self._stop_asked():
-                self._stop_chains()
-            self._report()
+            self._pause()
         return future.result()
 
+    def _pause(self) -> None:
+        time.sleep(0.02 if self._elapsed() < 2 else 0.1)
+        if self._stop_asked():
+            self._stop_chains()
+        self._report()
+
     def _report(self) -> None:
-        running = int(sum(monitor[CANDIDATES] for monitor in self.monitors.values()))
+        running = int(sum(run.monitor[CANDIDATES] for run in self.runs))
         tried = self.state.candidates + running - self.candidates_before
         self.callbacks.report(
             Report(
@@ -236,7 +288,7 @@ class Search:
         )
 
 
-def _run_chain(chain: Chain, genes: np.ndarray, pool: Pool, monitor: np.ndarray) -> ChainEnd:
+def run_here(chain: Chain, genes: np.ndarray, pool: Pool, monitor: np.ndarray) -> ChainEnd:
     """Run a chain from this table, which it changes, on instances in an order of its own."""
     strategy, rng = chain.strategy, Random(chain.seed)
     order = rng.sample(range(len(pool)), len(pool))

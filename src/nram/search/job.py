@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from nram.display import counted
 from nram.errors import NramError, UsageError
@@ -35,6 +35,9 @@ from nram.search.structure import Structure, embed, sketched
 from nram.tasks.base import Instance, Task
 from nram.tasks.example_files import Reading, read_examples
 from nram.tasks.layout import Layout
+
+if TYPE_CHECKING:
+    from nram.search.engine import RunChain
 
 Source = str | os.PathLike[str] | Task | Sequence[Instance]
 """A task (an object, a name or a file), a file of examples, or instances."""
@@ -247,15 +250,19 @@ class SearchJob:
         callbacks: SearchCallbacks = SILENT,
         stopping: Callable[[], bool] = lambda: False,
         done: Callable[[SearchState], bool] = lambda state: bool(state.found),
+        take_any: bool = False,
+        run_chain: RunChain | None = None,
     ) -> Outcome:
         """Search for at most `budget` seconds, from the saved state if there is one. Programs have their card.
 
-        `done` says when the programs found are enough: by default the first is.
+        `done` says when the programs found are enough: by default the first is. With `take_any`, the search ends with
+        the first program that any chain finds: the same seed may give another one. `run_chain` runs a chain somewhere;
+        by default here. `workers` is how many run at once.
         The saved state stays until the caller has saved the program and calls `remove_state`. If the state cannot be
         saved, the search goes on: it may find a program all the same.
         """
         # Not at the top: it imports Numba, which takes a second. A refusal should come at once.
-        from nram.search.engine import Search
+        from nram.search.engine import Search, run_here
 
         fingerprint = None if self.start is None else self.start.fingerprint
         sketch = None if self.sketch is None else self.sketch.digest
@@ -286,13 +293,14 @@ class SearchJob:
             most_candidates=candidates,
             state=load_state(saved, question) if saved is not None and saved.exists() else SearchState(),
             done=done,
+            take_any=take_any,
+            run_chain=run_chain or run_here,
         )
         outcome = search.run(callbacks, save, stopping)
         if outcome.program is None and outcome.best is not None:
             save(outcome.resumable)  # not the last state: a round that was cut short is searched again
-        return replace(
-            outcome, program=self._with_card(outcome.program, outcome), best=self._with_card(outcome.best, outcome)
-        )
+        program, best = (self._with_card(one, outcome, take_any) for one in (outcome.program, outcome.best))
+        return replace(outcome, program=program, best=best)
 
     def remove_state(self, outcome: Outcome, out: Path) -> None:
         """Remove the saved state, and an earlier best beside `out`: the program that was found is saved."""
@@ -341,8 +349,10 @@ class SearchJob:
             self.sketch.digest, self.sketch.holes, *template.given, round(template.fillings, 1), self.sketch.in_short()
         )
 
-    def _with_card(self, program: Program | None, outcome: Outcome) -> Program | None:
+    def _with_card(self, program: Program | None, outcome: Outcome, take_any: bool) -> Program | None:
         details = [("structure", str(outcome.structure)), ("candidates", str(outcome.state.candidates))]
+        if take_any:
+            details.append(("reproducible", "no: the search took the first program that any of its chains found"))
         given = self.knowledge(outcome)
         if given is not None:
             details.insert(0, ("sketch", str(given)))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -43,6 +44,10 @@ class Structure:
             raise UsageError(
                 f"{self} has {rows} rows: at most {MOST_ROWS} can be searched; use fewer registers or states"
             )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields alone, for another process: what follows from them holds modules, which are known by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @cached_property
     def sequence(self) -> tuple[str, ...]:

@@ -1,0 +1,65 @@
+"""The connection of this process to a Ray cluster."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import ray
+
+from nram.errors import NramError, UsageError
+from nram.runtime import cpu_cores
+
+
+@contextlib.contextmanager
+def connected(address: str, verb: str) -> Iterator[None]:
+    """Join the cluster, for this verb. It is left in the end, unless this process was part of it before."""
+    if ray.is_initialized():
+        yield
+        return
+    # Ray reports lost workers on standard output, where the result is to stand alone.
+    with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
+        _connect(address, verb)
+        try:
+            yield
+        finally:
+            ray.shutdown()
+
+
+def _connect(address: str, verb: str) -> None:
+    if "://" in address:
+        raise UsageError(
+            f"--address {address}: run nram {verb} on a machine of the cluster, as by 'ray job submit' or 'ray "
+            "attach', and give HOST:PORT or auto"
+        )
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL}
+    if address == "local":
+        quiet |= {"num_cpus": cpu_cores(), "include_dashboard": False}
+    on_termination = signal.getsignal(signal.SIGTERM)
+    try:
+        ray.init(address=address, **quiet)
+    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+        words = " ".join(str(error).split())[:300]
+        raise NramError(
+            f"no Ray cluster answers at {address}: {words}; 'ray start --head' starts one, and --address local one here"
+        ) from None
+    finally:
+        # Ray's own handler would end the process where it stands. Ours lets the job save its work.
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, on_termination)
+
+
+def require_room(wanted: dict[str, float], what: str) -> None:
+    """Refuse `what` if no machine of the cluster has these resources: it would wait for ever."""
+    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    if not any(all(node.get(name, 0) >= count for name, count in wanted.items()) for node in nodes):
+        asked = ", ".join(f"{count:g} {name}" for name, count in wanted.items() if count)
+        most = {name: max((node.get(name, 0) for node in nodes), default=0) for name in wanted}
+        has = ", ".join(f"{count:g} {name}" for name, count in most.items())
+        raise NramError(f"{what} needs {asked}, and a machine of the cluster has at most {has}")
