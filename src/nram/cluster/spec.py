@@ -27,6 +27,7 @@ from nram.records import INVALID, Span, checked, listed, members
 from nram.search.job import Space
 from nram.tasks.example_files import Reading, read_examples
 from nram.training.settings import PROTOCOLS, load_config
+from nram.training.trackers import TrackerName
 
 MOST_BYTES = 1 << 20  # of a specification
 MOST_TRIALS = 100_000
@@ -175,6 +176,8 @@ class Spec:
     early_stopping: EarlyStopping | None = None
     storage: str | None = None
     """Where the workers of a cluster keep trials: a shared folder, or a location as s3://bucket/folder."""
+    track: tuple[TrackerName, ...] | None = None
+    """Tools that get the scalars of each trial, as `nram train --track`."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, the same for the same study."""
@@ -198,6 +201,7 @@ class Trial:
     protocol: str | None = None
     cores: Annotated[int, Span(1, 4096)] = 1
     gpus: Annotated[float, Span(0, 64)] = 0.0
+    track: tuple[TrackerName, ...] = ()
 
     @property
     def overrides(self) -> list[str]:
@@ -376,6 +380,8 @@ def _problems_of(spec: Spec) -> list[str]:
         problems.append(f"protocol is {shown(spec.protocol)}, not one of {', '.join(PROTOCOLS)}")
     if spec.verb != "train" and spec.budget is None:
         problems.append(f"budget is missing: the seconds of each trial of nram {spec.verb}")
+    if spec.track and spec.verb != "train":
+        problems.append(f"track is for verb = 'train', not for {spec.verb!r}")
     if spec.early_stopping is not None and (spec.verb != "train" or spec.budget is None):
         problems.append("early_stopping needs verb = 'train' and a budget")
     if spec.resources.gpus and spec.verb == "search":
@@ -430,6 +436,7 @@ def trials_of(spec: Spec) -> list[Trial]:
                         spec.protocol,
                         spec.resources.cores,
                         spec.resources.gpus,
+                        spec.track or (),
                     )  # fmt: skip
                 )
     assert len({trial.name for trial in trials}) == len(trials)

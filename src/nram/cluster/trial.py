@@ -197,7 +197,7 @@ def _train(trial: Trial, place: Place, told: Callable[[Progress], None], stoppin
         ended = "budget"
     else:
         try:
-            job.run("gpu" if trial.gpus else "cpu", _Training(told), stopping, until=until)
+            job.run("gpu" if trial.gpus else "cpu", _Training(told), stopping, until=until, track=trial.track)
         except Interrupted:
             if time.monotonic() < until and stopping():
                 raise TrialStopped(f"{trial.name} was stopped") from None
