@@ -14,7 +14,6 @@ from nram.extensions import known_task
 from nram.extras import missing, require
 from nram.files import check_destination, write_result
 from nram.messages import command
-from nram.pictures.trace_records import require_picture
 from nram.runtime import prepare_devices
 from nram.tasks.base import Task
 from nram.training.diagnosis import diagnose
@@ -54,7 +53,6 @@ def run(arguments: argparse.Namespace) -> int:
     plot = arguments.plot or (folder.path / f"{name}.png" if saves else None)
     if arguments.plot is not None:
         require("plots", "--plot")
-        require_picture(arguments.plot)
     elif plot is not None and (library := missing("plots")):
         note(f"nram eval: no plot: it needs {library}")
         plot = None
