@@ -5,9 +5,9 @@
     python benchmarks/reproduce.py search proofs          # some of it
     python benchmarks/reproduce.py --minutes 30           # another limit
 
-Everything goes to runs/reproduce, with a log of each result and a line in summary.jsonl. Nothing in results/ changes:
-compare, then copy what is better measured. Studies go on where they were stopped; a result that has ended is not made
-again, unless it is named.
+Everything but the pictures of the explorer goes to runs/reproduce, with a log of each result and a line in
+summary.jsonl. Nothing in results/ changes: compare, then copy what is better measured. Studies go on where they were
+stopped; a result that has ended is not made again, unless it is named.
 """
 
 from __future__ import annotations

@@ -317,7 +317,13 @@ def _learn(trial: Trial, place: Place, told: Callable[[Progress], None], stoppin
         "refused": learned.refused,
         "notes": list(learned.notes),
     }
-    return outcome_of(trial, place, learned.found, ended, clock.now, _cpu(), result)
+    return outcome_of(trial, place, learned.found, ended, clock.now, _device_of(path), result)
+
+
+def _device_of(path: Path) -> str:
+    """Where a learn folder trained, if it did; searches run on cores."""
+    runs = (RunFolder(run.parent) for run in sorted(path.glob("training/*/run.json")))
+    return next((run.record.device for run in runs), _cpu())
 
 
 def _cpu() -> str:
