@@ -312,7 +312,7 @@ def train(
     trust: bool = False,
     progress: Progress = "auto",
     on_report: Callable[[TrainingReport], None] = lambda report: None,
-    track: Sequence[TrackerName] = (),
+    track: TrackerName | Sequence[TrackerName] = (),
 ) -> Run:
     """Train a population of machines on a task, as `nram train` does; minutes on a CPU.
 
@@ -322,7 +322,7 @@ def train(
     warns if it was started on another device or with other versions; Python files of user-defined modules that only the
     run names are executed with `trust` alone. `progress` shows how the run goes on standard error or below a notebook's
     cell; 'auto' does so in a notebook and on a terminal. `on_report` is called with the state of the run after every
-    few steps. `track=["tensorboard"]` also sends the scalars of these reports to tools that draw them: 'tensorboard',
+    few steps. `track="tensorboard"` also sends the scalars of these reports to tools that draw them: 'tensorboard',
     'mlflow' or 'wandb'.
     """
     from nram.training.display import training_display  # rich
@@ -336,10 +336,11 @@ def train(
         resume=resume,
         trust=trust,
     )
-    if unknown := set(track).difference(TRACKERS):
+    names: Sequence[TrackerName] = [track] if isinstance(track, str) else track
+    if unknown := set(names).difference(TRACKERS):
         raise UsageError(f"track names {', '.join(map(shown, sorted(unknown)))}: give some of {', '.join(TRACKERS)}")
     callbacks = _ApiCallbacks(training_display(progress, "nram.train"), on_report)
-    return Run(job.folder.path, job.run(device, callbacks, track=track), trust)
+    return Run(job.folder.path, job.run(device, callbacks, track=names), trust)
 
 
 @dataclass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import struct
 from importlib import import_module
 from itertools import islice
@@ -169,7 +170,23 @@ def test_a_tracker_that_fails_does_not_end_the_run(tmp_path: Path):
 
     job_of(tmp_path / "run", *TWO).run("cpu", Told(), track=["tensorboard"])
     (warning,) = said
-    assert "tracking by tensorboard ended: " in warning and "--resume --track tensorboard" in warning
+    assert "tracking by tensorboard ended: " in warning
+    assert "nram.train('access', out=" in warning and "resume=True, track='tensorboard')" in warning
+
+
+def test_metrics_that_cannot_be_read_are_said(stopped: Path, tmp_path: Path):
+    said: list[str] = []
+
+    class Told(TrainingCallbacks):
+        def warning(self, text: str) -> None:
+            said.append(text)
+
+    shutil.copytree(stopped, tmp_path / "run")
+    with open(tmp_path / "run" / "metrics.jsonl", "a") as file:
+        file.write("{\n")
+    job_of(tmp_path / "run").run("cpu", Told(), track=["tensorboard"])
+    (warning,) = said
+    assert "the run is not tracked: " in warning and "metrics.jsonl, line 5, cannot be read" in warning
 
 
 def test_a_tracker_that_cannot_begin_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -189,7 +206,7 @@ def test_a_tracker_that_cannot_begin_is_an_error(tmp_path: Path, monkeypatch: py
 def test_python_tracks_too(stopped: Path, tmp_path: Path):
     for file in (stopped / "tensorboard").iterdir():
         file.unlink()
-    train("access", stopped, resume=True, progress=False, track=["tensorboard"])
+    train("access", stopped, resume=True, progress=False, track="tensorboard")
     same(drawn(stopped), expected(stopped))
     with pytest.raises(UsageError, match=r"track names 'tensorbord': give some of tensorboard, mlflow, wandb"):
         train("access", tmp_path / "other", track=["tensorbord"])  # type: ignore[list-item]

@@ -227,9 +227,9 @@ class RunFolder:
         except UsageError as error:
             raise NramError(f"{where} cannot be used: {error}") from None
 
-    def resume_command(self, config: TrainConfig) -> str:
+    def resume_command(self, config: TrainConfig, track: str | None = None) -> str:
         """The command that continues this run. It names the files of user-defined modules."""
-        return command("train", config.task, out=self.path, resume=True, module=list(config.module_files))
+        return command("train", config.task, out=self.path, resume=True, module=list(config.module_files), track=track)
 
     def differences(self, device: str) -> list[str]:
         """What has changed since the run was started, of everything that its exact result depends on."""

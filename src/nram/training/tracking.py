@@ -84,6 +84,7 @@ class Tracked(TrainingCallbacks):
         require_trackers(self.names)
         self.activity, self.note, self.warning = inner.activity, inner.note, inner.warning
         self.trackers: dict[str, tuple[Tracker, int]] = {}  # with the rows that it has
+        self.again: dict[str, str] = {}  # the command that sends what is missing
         self.points: Points | None = None
 
     def started(self, config: TrainConfig, path: Path, device: str) -> None:
@@ -92,6 +93,7 @@ class Tracked(TrainingCallbacks):
 
     def connect(self, config: TrainConfig) -> None:
         """Connect the trackers, each of which imports its library."""
+        self.again = {name: self.folder.resume_command(config, name) for name in self.names}
         for name in self.names:
             tracker = KINDS[name](self.folder, config)
             try:
@@ -119,11 +121,15 @@ class Tracked(TrainingCallbacks):
         self.trackers.clear()
 
     def _send(self, row: dict[str, Any] | None) -> None:
+        rows = [] if row is None else [row]
         if self.points is None:  # the rows before, and this one, which is in the file already
             self.points = Points()
-            new = [self.points.point(one) for one in self.folder.read_metrics()]
-        else:
-            new = [] if row is None else [self.points.point(row)]
+            try:
+                rows = self.folder.read_metrics()
+            except NramError as error:
+                self.trackers.clear()
+                return self.warning(f"the run is not tracked: {error}")
+        new = [self.points.point(one) for one in rows]
         for name, (tracker, sent) in list(self.trackers.items()):
             points = [point for point in new if point.row >= sent]
             if points:
@@ -134,7 +140,7 @@ class Tracked(TrainingCallbacks):
             work()
         except Exception as error:  # of a library, a network or a disk: none of them may end a run
             self.trackers.pop(name, None)
-            again = f"nram train TASK --out {self.folder.path} --resume --track {name}"
+            again = self.again[name]
             self.warning(f"tracking by {name} ended: {_words(error)}; later, '{again}' sends what is missing")
 
 
