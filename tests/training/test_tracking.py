@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import struct
+import time
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
@@ -59,6 +60,8 @@ def run_in_parts(path: Path, name: TrackerName, *overrides: str) -> None:
                 asked.append(report.step)
 
         stopping = lambda asked=asked, reports=reports: reports is not None and len(asked) >= reports  # noqa: E731
+        if name == "wandb" and path.exists():
+            time.sleep(1.1)  # W&B names the folder of an offline process by the second; a real process takes longer
         try:
             job_of(path, *overrides).run("cpu", Counting(), stopping, track=[name])
         except Interrupted:
