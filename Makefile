@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-slow coverage fuzz kills soak lint docs bench clean
+.PHONY: setup demo test test-slow coverage fuzz kills soak lint docs bench reproduce-results clean
 
 setup: .venv/ready
 
@@ -62,6 +62,10 @@ bench: setup
 	$(BIN)/nram bench step
 	$(BIN)/nram bench step --population 8
 	$(BIN)/nram bench programs
+
+# The numbers of the README again, those that fit this machine, into runs/reproduce. make reproduce-results ARGS=--list
+reproduce-results: setup
+	$(BIN)/python benchmarks/reproduce.py $(ARGS)
 
 clean:
 	rm -rf .venv build dist site htmlcov .coverage* src/*.egg-info .pytest_cache .ruff_cache

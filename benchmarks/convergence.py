@@ -1,15 +1,13 @@
-"""How often training succeeds: for whole runs, and for starting members that train alone.
+"""How often members succeed that train alone, and what became of the first-ranked members of whole runs.
 
-    python benchmarks/convergence.py runs runs/copy-*           # shares of finished runs, by task
     python benchmarks/convergence.py first runs/copy-*          # the first-ranked member of each, up to n = 50
     python benchmarks/convergence.py draw runs/listk-0          # the winner's settings, as --set words
     python benchmarks/convergence.py members listk              # 128 members of every group's first stage, no culling
 
-A whole run counts as perfect if a member passed the final test: soft and hard, under every limit, and hard at n = 50.
-Unfinished runs are named and left out. Starting members have the structure that the seed draws for their group. One
-counts as soft if it makes no error on fresh examples of the stage. It counts as hard if it makes no error as a discrete
-machine on the validation set, which goes up to twice the size and, half of the time, to twice the steps. Intervals are
-Wilson's, 95%.
+`nram sweep` says how often whole runs succeed. Starting members have the structure that the seed draws for their
+group. One counts as soft if it makes no error on fresh examples of the stage. It counts as hard if it makes no error
+as a discrete machine on the validation set, which goes up to twice the size and, half of the time, to twice the steps.
+Intervals are Wilson's, 95%.
 """
 
 from __future__ import annotations
@@ -20,8 +18,7 @@ import os
 import subprocess
 import sys
 import time
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,30 +29,6 @@ if TYPE_CHECKING:
     from nram.training.config import TrainConfig
 
 FITS = 4
-
-
-def whole_runs(folders: list[str]) -> list[dict[str, Any]]:
-    found: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for folder in folders:
-        file = Path(folder) / "result.json"
-        if not file.is_file():
-            print(f"{folder} is not finished", file=sys.stderr)
-            continue
-        result = json.loads(file.read_text())
-        found[result["task"]].append(result)
-    rows = []
-    for task, results in sorted(found.items()):
-        seconds = sorted(result["seconds"] for result in results)
-        perfect = sum(result["perfect_members"] > 0 for result in results)
-        rows.append(
-            {
-                "task": task,
-                "perfect": share(perfect, len(results)),
-                "median_seconds": seconds[len(seconds) // 2],
-                "devices": sorted({result["device"] for result in results}),
-            }
-        )
-    return rows
 
 
 def first_member(folder: str) -> dict[str, Any]:
@@ -150,8 +123,6 @@ def _members_of_group(config: TrainConfig, arguments: argparse.Namespace) -> dic
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     verbs = parser.add_subparsers(dest="verb", required=True)
-    runs = verbs.add_parser("runs", help="shares of finished whole runs")
-    runs.add_argument("folders", nargs="+")
     members = verbs.add_parser("members", help="starting members that train alone")
     members.add_argument("task")
     members.add_argument("--count", type=int, default=128)
@@ -167,14 +138,7 @@ def main() -> None:
     if arguments.verb == "draw":
         print(drawn(arguments.folder, arguments.rank))
         return
-    rows: Iterable[dict[str, Any]]
-    if arguments.verb == "runs":
-        rows = whole_runs(arguments.folders)
-    elif arguments.verb == "first":
-        rows = map(first_member, arguments.folders)
-    else:
-        rows = starting_members(arguments)
-    for row in rows:
+    for row in map(first_member, arguments.folders) if arguments.verb == "first" else starting_members(arguments):
         print(json.dumps(row), flush=True)
 
 

@@ -153,6 +153,10 @@ def structures(found: Lines) -> list[list[str]]:
 
 
 def _without(arm: str) -> str:
+    """What an arm leaves out: of the recipe, or, as in "paper-noise", of the paper's protocol."""
+    protocol, _, left_out = arm.partition("paper")
+    if not protocol and arm != left_out:
+        return f"{_without(left_out.removeprefix('-') or 'all')}, the paper's protocol"
     return "nothing" if arm == "all" else arm.replace("_", " ")
 
 
@@ -213,6 +217,18 @@ def _proven(program: Any) -> str:
     from nram.programs.ir import largest_n
 
     return "every n" if program.proven_for_every_length else f"n <= {largest_n(program, 'symbolic')}"
+
+
+def commands(_: Lines) -> list[list[str]]:
+    """The commands that make the numbers of the README, and of results.md."""
+    from reproduce import read_results
+
+    rows = [["result", "what", "commands", "needs", "takes"]]
+    for one in read_results():
+        takes = f"{one.duration} ({one.measured})" if one.measured else one.duration
+        lines = f"<br>raw results: `{one.lines}`" if one.lines else ""
+        rows.append([one.name, one.what, "<br>".join(f"`{words}`" for words in one.commands) + lines, one.needs, takes])
+    return rows
 
 
 def zoo_sizes(_: Lines) -> list[list[str]]:
@@ -397,6 +413,7 @@ KINDS: dict[str, Callable[[Lines], list[list[str]]]] = {
     "scaling": scaling,
     "suite": suite,
     "suite-tiers": suite_tiers,
+    "commands": commands,
     "zoo-sizes": zoo_sizes,
     "zoo-models": zoo_models,
     "zoo-proofs": zoo_proofs,

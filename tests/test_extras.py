@@ -20,7 +20,9 @@ OWN = ROOT / "src/nram/examples"
 EXAMPLES = ROOT / "src/nram/examples/files/double.jsonl"
 STUDIES = ROOT / "tests/cluster/studies"
 OPTIONAL = [module for modules in LIBRARIES.values() for module in modules]
-TRAIN, VERIFY, _, PLOTS, EXPLORER, CLUSTER = (f"pip install 'nram[{extra}]'" for extra in LIBRARIES)
+TRAIN, VERIFY, _, PLOTS, EXPLORER, CLUSTER, TRACKING, MLFLOW, WANDB = (
+    f"pip install 'nram[{extra}]'" for extra in LIBRARIES
+)
 
 # Python refuses to import a module whose entry is None.
 WITHOUT = f"import sys; sys.modules.update(dict.fromkeys({[*OPTIONAL, 'jaxlib', 'scipy', 'PIL']}))\n"
@@ -42,6 +44,9 @@ CASES = {
     "modules": (0, "READ"),
     "sample copy --complexity 3": (0, ""),
     "train copy --set help": (0, "stages.0.population"),
+    "train copy --tensorboard": (1, f"tracking by tensorboard needs tensorboardX, which is not installed: {TRACKING}"),
+    "train copy --track mlflow": (1, f"tracking by mlflow needs MLflow, which is not installed: {MLFLOW}"),
+    "train copy --track wandb": (1, f"tracking by wandb needs W&B, which is not installed: {WANDB}"),
     "train copy": (1, f"training needs JAX, which is not installed: {TRAIN}"),
     "search access --registers 2 --verify-budget 0.2": (
         0,
@@ -184,5 +189,6 @@ def test_the_extras_install_what_the_code_asks_for():
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     for extra, modules in LIBRARIES.items():
         names = {requirement.partition(">")[0].partition("[")[0] for requirement in extras[extra]}
-        assert {name.removesuffix("-solver") for name in names} == set(modules)
-    assert extras["all"] == [f"nram[{','.join(extra for extra in LIBRARIES if extra != 'cluster')}]"]
+        assert {name.removesuffix("-solver").removesuffix("-skinny") for name in names} == set(modules)
+    few = ("cluster", "mlflow", "wandb")  # only those who have such a thing elsewhere need them
+    assert extras["all"] == [f"nram[{','.join(extra for extra in LIBRARIES if extra not in few)}]"]

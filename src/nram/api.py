@@ -48,6 +48,7 @@ from nram.training.evaluated import CURVE, Evaluation
 from nram.training.job import TrainingJob
 from nram.training.run_folder import RunFolder
 from nram.training.settings import flat_settings
+from nram.training.trackers import TRACKERS, TrackerName
 
 if TYPE_CHECKING:
     from nram.programs.extract.from_run import Form as ExtractedForm
@@ -318,6 +319,7 @@ def train(
     trust: bool = False,
     progress: Progress = "auto",
     on_report: Callable[[TrainingReport], None] = lambda report: None,
+    track: TrackerName | Sequence[TrackerName] = (),
 ) -> Run:
     """Train a population of machines on a task, as `nram train` does; minutes on a CPU.
 
@@ -327,7 +329,8 @@ def train(
     warns if it was started on another device or with other versions; Python files of user-defined modules that only the
     run names are executed with `trust` alone. `progress` shows how the run goes on standard error or below a notebook's
     cell; 'auto' does so in a notebook and on a terminal. `on_report` is called with the state of the run after every
-    few steps.
+    few steps. `track="tensorboard"` also sends the scalars of these reports to tools that draw them: 'tensorboard',
+    'mlflow' or 'wandb'.
     """
     from nram.training.display import training_display  # rich
 
@@ -340,9 +343,11 @@ def train(
         resume=resume,
         trust=trust,
     )
-    return Run(
-        job.folder.path, job.run(device, _ApiCallbacks(training_display(progress, "nram.train"), on_report)), trust
-    )
+    names: Sequence[TrackerName] = [track] if isinstance(track, str) else track
+    if unknown := set(names).difference(TRACKERS):
+        raise UsageError(f"track names {', '.join(map(shown, sorted(unknown)))}: give some of {', '.join(TRACKERS)}")
+    callbacks = _ApiCallbacks(training_display(progress, "nram.train"), on_report)
+    return Run(job.folder.path, job.run(device, callbacks, track=names), trust)
 
 
 @dataclass

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 from nram.errors import NramError
 
-Extra: TypeAlias = Literal["train", "verify", "proof", "plots", "explorer", "cluster"]
+Extra: TypeAlias = Literal["train", "verify", "proof", "plots", "explorer", "cluster", "tracking", "mlflow", "wandb"]
 
 LIBRARIES: dict[Extra, dict[str, str]] = {
     "train": {"jax": "JAX", "equinox": "Equinox", "optax": "Optax", "safetensors": "safetensors"},
@@ -19,6 +19,9 @@ LIBRARIES: dict[Extra, dict[str, str]] = {
     "plots": {"matplotlib": "Matplotlib"},
     "explorer": {"starlette": "Starlette", "uvicorn": "uvicorn"},
     "cluster": {"ray": "Ray", "pyarrow": "PyArrow", "fsspec": "fsspec"},
+    "tracking": {"tensorboardX": "tensorboardX"},
+    "mlflow": {"mlflow": "MLflow"},
+    "wandb": {"wandb": "W&B"},
 }
 """The modules that each extra installs, and the names that people know them by. pyproject.toml has the same table."""
 

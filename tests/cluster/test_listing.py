@@ -70,3 +70,15 @@ def test_a_locked_run_is_refused(runs: Path, capsys: pytest.CaptureFixture[str])
 def test_a_folder_that_does_not_exist(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert main(["runs", str(tmp_path / "no")]) == 2
     assert "is not a folder" in capsys.readouterr().err
+
+
+def test_a_study_that_was_stopped_before_a_trial_ended_is_not_new(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    study = tmp_path / "study"
+    (study / "runs").mkdir(parents=True)
+    record = {"format": 1, "spec": {}, "trials": [{"name": "a-0", "verb": "search", "subject": "access", "seed": 0}]}
+    (study / "study.json").write_text(json.dumps(record))
+    for status in ("new", "stopped"):
+        assert main(["runs", str(study), "--json"]) == 0
+        (line,) = json.loads(capsys.readouterr().out)
+        assert (line["status"], line["words"]) == (status, "0 of 1 trial ended, 0 learned.")
+        (study / "runs" / "a-0").mkdir(exist_ok=True)

@@ -71,6 +71,15 @@ def test_draws_are_the_same_for_every_task_and_seed_and_stay_in_their_range():
     assert len(set.union(*drawn.values())) == 30
 
 
+def test_an_arm_may_have_its_own_protocol():
+    trials = trials_of(spec_of('tasks = ["copy"]\n[arms.a]\nnoise = 0\n[arms.b]\nprotocol = "paper"\nnoise = 0'))
+    assert [(one.label, one.protocol, one.settings) for one in trials] == [
+        ("a", None, {"noise": 0}),
+        ("b", "paper", {"noise": 0}),
+    ]
+    assert "--protocol" in trials[1].words and "--protocol" not in trials[0].words
+
+
 @pytest.mark.parametrize("verb", ["train", "search", "learn"])
 def test_the_command_of_a_trial_is_one_that_the_verb_takes(verb: str):
     subjects = 'files = ["a.jsonl"]' if verb == "learn" else 'tasks = ["copy"]'
@@ -115,6 +124,9 @@ def test_a_study_goes_through_json_and_back():
             'tasks = ["copy"]\n[random]\ntrials = 2\n[random.settings]\nnoise = {from = 0, to = 1, log = true}',
             "above 0",
         ),
+        ('tasks = ["copy"]\ntrack = ["tensorbord"]', "track.0 is 'tensorbord', not one of tensorboard, mlflow, wandb"),
+        ('tasks = ["copy"]\nverb = "search"\nbudget = 1\ntrack = ["wandb"]', "track is for verb = 'train'"),
+        ('tasks = ["copy"]\n[arms.a]\nprotocol = "papers"', "arms.a.protocol is 'papers', not one of paper"),
         ('tasks = ["copy"]\nprotocol = "papers"', "protocol is 'papers', not one of paper"),
         ('tasks = ["copy"]\n[early_stopping]\ngrace = 5', "early_stopping needs verb = 'train' and a budget"),
         ('tasks = ["copy"]\nseeds = "0..99999"\n[grid]\nnoise = [1, 2]', "200,000 trials: the most is 100,000"),

@@ -226,3 +226,9 @@ def test_a_study_cannot_begin_where_nothing_can_be_written(sweep: Sweep):
     with pytest.raises(NramError, match="lies below one"):
         job.run()
     assert os.path.isfile(sweep.folder / "file")
+
+
+def test_a_plot_that_cannot_be_drawn_is_refused_before_anything_runs(sweep: Sweep):
+    _, err = sweep.run(sweep.spec(SEARCH), "--plot", "shares.jpg", status=2)
+    assert "shares.jpg does not end in .png, .svg, .pdf" in err
+    assert not (sweep.folder / "studies").exists()

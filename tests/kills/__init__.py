@@ -1,4 +1,4 @@
-"""Kills: jobs of `nram train`, `nram search` and `nram learn` that are killed, or whose folder makes trouble.
+"""Kills: jobs of `nram train`, `search`, `learn` and `sweep` that are killed, or whose folder makes trouble.
 
     PYTHONPATH=tests python -m kills --kills 120          # until so many processes were killed
     PYTHONPATH=tests python -m kills --jobs search --troubles none --seed 3

@@ -17,7 +17,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m kills", description="Kill jobs, resume them, compare the bits.")
     parser.add_argument("--kills", type=int, default=120, help="stop after so many (default: 120)")
     parser.add_argument("--seed", type=int, default=0, help="of jobs, signals and moments (default: 0)")
-    parser.add_argument("--jobs", help="names with commas (default: train,search,learn,learn by training)")
+    parser.add_argument("--jobs", help="names with commas (default: train,search,learn,learn by training,study)")
     parser.add_argument("--troubles", default=",".join(TROUBLES), help="default: %(default)s")
     parser.add_argument("--out", type=Path, help="a folder for summary.json and trials.jsonl")
     arguments = parser.parse_args()

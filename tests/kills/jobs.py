@@ -10,6 +10,7 @@ from typing import Any
 
 from safetensors import SafetensorError
 from safetensors.numpy import load_file
+from support.studies import TRAIN
 from support.training_runs import ending as ending_of_run
 
 from nram.errors import NramError
@@ -44,6 +45,8 @@ class Job:
 def jobs_in(folder: Path) -> dict[str, Job]:
     """All jobs by name. The files that they read are written into this folder."""
     settings = tuple(word for setting in SETTINGS for word in ("--set", setting))
+    study = folder / "study.toml"
+    study.write_text(TRAIN.format(seeds="[1, 2]"))
     swaps, elements = folder / "swaps.jsonl", folder / "elements.jsonl"
     swaps.write_text(_examples("swap", range(2, 9), 8))
     elements.write_text(_examples("access", range(2, 7), 12))
@@ -67,6 +70,7 @@ def jobs_in(folder: Path) -> dict[str, Job]:
             ending_of_learning,
             1,
         ),
+        Job("study", ("sweep", str(study), *_out("study")), ending_of_study, 2),
     )
     return {job.name: job for job in jobs}
 
@@ -100,6 +104,15 @@ def ending_of_learning(place: Path) -> Any:
     runs = [ending_of_run(place / name) for name in ended]
     own = {name: _timeless_text((place / name).read_text()) for name in names if name.count("/") == 1}
     return names, own, runs
+
+
+def ending_of_study(place: Path) -> Any:
+    """What each trial came to, once, and the endings of all runs."""
+    study = place / "study"
+    lines = [json.loads(line) for line in (study / "results.jsonl").read_text().splitlines()]
+    lines = sorted((dict(_timeless(line)) for line in lines), key=lambda line: line["trial"])
+    own = {path.name: dict(_timeless(json.loads(path.read_text()))) for path in (study / "trials").glob("*.json")}
+    return lines, own, {path.name: ending_of_run(path) for path in sorted((study / "runs").iterdir())}
 
 
 # ---- files in the middle of a job

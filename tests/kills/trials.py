@@ -144,7 +144,7 @@ class Trials:
         one = {"signals": ended.signals, "after": round(ended.after, 3), "status": ended.status}
         trial.kills.append({**one, "pause": round(ended.pause, 3)})
         self._check(trial, ended, f"killed by {'+'.join(ended.signals)}", (0, 1, -number, 128 + number))
-        trial.stopped_at_end |= ended.status == 0 and job.name != "train"
+        trial.stopped_at_end |= ended.status == 0 and job.name not in ("train", "study")
 
     def _fail(self, job: Job, trouble: Trouble, trial: Trial) -> None:
         """Let the trouble begin while the command runs. It must fail with a clear message, unless it is done before."""

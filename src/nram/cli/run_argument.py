@@ -30,11 +30,11 @@ def add_run_folder(parser: argparse.ArgumentParser) -> None:
     add_trust(parser)
 
 
-def add_trust(parser: argparse.ArgumentParser) -> None:
+def add_trust(parser: argparse.ArgumentParser, what: str = "the run's folder") -> None:
     parser.add_argument(
         "--trust",
         action="store_true",
-        help="execute the Python files of user-defined tasks and modules that only the run's folder names",
+        help=f"execute the Python files of user-defined tasks and modules that only {what} names",
     )
 
 

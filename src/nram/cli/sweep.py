@@ -15,6 +15,7 @@ from nram.cluster.table import legend, table_text
 from nram.extensions import get_task
 from nram.extras import require
 from nram.files import check_destination
+from nram.pictures.trace_records import require_picture
 from nram.process import interruptible
 
 
@@ -44,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plot", type=Path, metavar="FILE", help="also draw the shares with their intervals")
     parser.add_argument("--task", action="append", default=[], metavar="FILE", help="a task's file that SPEC names")
     add_modules(parser, "a trial")
-    add_trust(parser)
+    add_trust(parser, "SPEC")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -53,6 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
         get_task(file)
     if arguments.plot is not None:
         require("plots", "a plot")
+        require_picture(arguments.plot)
         check_destination(arguments.plot, "--plot")
     job = StudyJob.open(arguments.spec, arguments.out, arguments.words, resume=arguments.resume, trust=arguments.trust)
     with interruptible() as stopping:
@@ -85,4 +87,7 @@ def _what_is_left(studied: Studied) -> str:
     lines = [f"nram sweep: {words}" + (f": {studied.trouble}" if studied.trouble else "")]
     lines += [f"  {name}: {message}" for name, message in list(studied.failed.items())[:10]]
     lines += [f"  and {len(studied.failed) - 10} more that failed"] if len(studied.failed) > 10 else []
+    if studied.failed:
+        where = studied.study.path / "runs"
+        lines.append(f"A trial whose files are damaged starts anew when its folder in {where} is removed.")
     return "\n".join([*lines, f"go on with: {studied.onwards}"])

@@ -16,6 +16,7 @@ from nram.training.display import TrainingDisplay
 from nram.training.job import TrainingJob
 from nram.training.run_folder import Result
 from nram.training.settings import PROTOCOLS, config_to_dict, load_config, used_settings
+from nram.training.trackers import TRACKERS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,6 +56,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the machine's modules in this order, as READ,INC,halve.py,WRITE, where a file holds a user-defined "
         "module; 'all' stands for the paper's fourteen (short for --set machine.modules=NAMES)",
     )
+    parser.add_argument(
+        "--track",
+        action="append",
+        choices=TRACKERS,
+        default=[],
+        help="also send the scalars of the run to a tool that draws them; may be repeated. tensorboard: event files in "
+        "RUN/tensorboard; mlflow and wandb: a run there, as their environment variables say (docs/training.md)",
+    )
+    parser.add_argument(
+        "--tensorboard", action="append_const", dest="track", const="tensorboard", help="short for --track tensorboard"
+    )
     add_modules(parser, "the run or --config FILE")
     add_trust(parser)
     add_device(parser)
@@ -78,7 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
         trust=arguments.trust,
     )
     with interruptible() as stopping:
-        result = job.run(arguments.device, TrainingDisplay("nram train"), stopping)
+        result = job.run(arguments.device, TrainingDisplay("nram train"), stopping, track=arguments.track)
     ending = job.folder.ending
     assert ending is not None
     learned = ending.learned

@@ -23,6 +23,7 @@ from nram.errors import NramError, UsageError
 from nram.extras import require
 from nram.files import check_destination, make_folder
 from nram.messages import pasted, shell_command
+from nram.training.tracking import require_trackers
 
 
 @dataclass(frozen=True)
@@ -118,6 +119,7 @@ class StudyJob:
         callbacks = callbacks or StudyCallbacks()
         if self.spec.verb == "train":
             require("train", "training")
+            require_trackers(self.spec.track or ())
         if address is None:
             for name, value in (("early_stopping", self.spec.early_stopping), ("storage", self.spec.storage)):
                 if value is not None:

@@ -102,7 +102,8 @@ def _study(path: Path, running: bool) -> Summary:
         return Summary(None, "running", words)
     if len(outcomes) == len(trials):
         return Summary(None, "finished", words, again)
-    return Summary(None, "stopped" if outcomes else "new", words, again)
+    begun = bool(outcomes) or any(_folders(path / "runs"))
+    return Summary(None, "stopped" if begun else "new", words, again)
 
 
 def _search(path: Path, running: bool) -> Summary:

@@ -27,12 +27,14 @@ from nram.records import INVALID, Span, checked, listed, members
 from nram.search.job import Space
 from nram.tasks.example_files import Reading, read_examples
 from nram.training.settings import PROTOCOLS, load_config
+from nram.training.trackers import TrackerName
 
 MOST_BYTES = 1 << 20  # of a specification
 MOST_TRIALS = 100_000
 MOST_SEEDS = 100_000
 MOST_FILE_BYTES = 1 << 28  # of a file of examples
 MOST_LABEL = 40  # letters of an arm's name
+PROTOCOL = "protocol"
 LARGEST_SEED = 2**32 - 1  # JAX would silently take a larger one modulo 2**32
 
 Verb = Literal["train", "search", "learn"]
@@ -169,12 +171,14 @@ class Spec:
     grid: dict[str, list[Any]] = field(default_factory=dict)
     """Settings with several values: every combination is tried."""
     arms: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Variants by name, each with its settings."""
+    """Variants by name, each with its settings. `protocol` among them takes the place of the study's."""
     random: RandomDraws | None = None
     resources: Resources = Resources()
     early_stopping: EarlyStopping | None = None
     storage: str | None = None
     """Where the workers of a cluster keep trials: a shared folder, or a location as s3://bucket/folder."""
+    track: tuple[TrackerName, ...] | None = None
+    """Tools that get the scalars of each trial, as `nram train --track`."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, the same for the same study."""
@@ -198,6 +202,7 @@ class Trial:
     protocol: str | None = None
     cores: Annotated[int, Span(1, 4096)] = 1
     gpus: Annotated[float, Span(0, 64)] = 0.0
+    track: tuple[TrackerName, ...] = ()
 
     @property
     def overrides(self) -> list[str]:
@@ -370,12 +375,17 @@ def _problems_of(spec: Spec) -> list[str]:
         problems.append("files: 'train' learns tasks; take verb = 'learn' for files of examples")
     if spec.verb == "learn" and spec.tasks:
         problems.append("tasks: 'learn' learns files of examples: name them in files, or take another verb")
-    if spec.verb != "train" and spec.protocol is not None:
-        problems.append(f"protocol is for verb = 'train', not for {spec.verb!r}")
-    if spec.protocol is not None and spec.protocol not in PROTOCOLS:
-        problems.append(f"protocol is {shown(spec.protocol)}, not one of {', '.join(PROTOCOLS)}")
+    protocols = {} if spec.protocol is None else {PROTOCOL: spec.protocol}
+    protocols |= {f"arms.{label}.{PROTOCOL}": own[PROTOCOL] for label, own in spec.arms.items() if PROTOCOL in own}
+    for name, protocol in protocols.items():
+        if spec.verb != "train":
+            problems.append(f"{name} is for verb = 'train', not for {spec.verb!r}")
+        elif protocol not in PROTOCOLS:
+            problems.append(f"{name} is {shown(protocol)}, not one of {', '.join(PROTOCOLS)}")
     if spec.verb != "train" and spec.budget is None:
         problems.append(f"budget is missing: the seconds of each trial of nram {spec.verb}")
+    if spec.track and spec.verb != "train":
+        problems.append(f"track is for verb = 'train', not for {spec.verb!r}")
     if spec.early_stopping is not None and (spec.verb != "train" or spec.budget is None):
         problems.append("early_stopping needs verb = 'train' and a budget")
     if spec.resources.gpus and spec.verb == "search":
@@ -415,7 +425,7 @@ def trials_of(spec: Spec) -> list[Trial]:
     subjects = _named([*spec.tasks, *spec.files])
     trials = []
     for seed in spec.seeds:
-        for label, settings in variants:
+        for label, settings, protocol in variants:
             for short, subject in subjects:
                 words = [short, label, str(seed)] if label else [short, str(seed)]
                 trials.append(
@@ -427,9 +437,10 @@ def trials_of(spec: Spec) -> list[Trial]:
                         label,
                         settings,
                         spec.budget,
-                        spec.protocol,
+                        protocol,
                         spec.resources.cores,
                         spec.resources.gpus,
+                        spec.track or (),
                     )  # fmt: skip
                 )
     assert len({trial.name for trial in trials}) == len(trials)
@@ -446,14 +457,21 @@ def _named(subjects: Iterable[str]) -> list[tuple[str, str]]:
     return list(found.items())
 
 
-def _variants(spec: Spec) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The settings of each variant, and what distinguishes it."""
+def _variants(spec: Spec) -> Iterator[tuple[str, dict[str, Any], str | None]]:
+    """What distinguishes each variant, its settings and its protocol."""
     grid = [dict(zip(spec.grid, values, strict=True)) for values in itertools.product(*spec.grid.values())]
     draws = list(spec.random.combinations()) if spec.random else [{}]
     for arm, own in spec.arms.items() or [("", {})]:
         for (index, one), (number, drawn) in itertools.product(enumerate(grid), enumerate(draws)):
             labels = [arm, f"g{index}" if len(grid) > 1 else "", f"r{number}" if spec.random else ""]
-            yield "-".join(filter(None, labels)), {**spec.settings, **one, **drawn, **own}
+            settings = {
+                **spec.settings,
+                **one,
+                **drawn,
+                **{name: value for name, value in own.items() if name != PROTOCOL},
+            }
+            protocol = own.get(PROTOCOL, spec.protocol)
+            yield "-".join(filter(None, labels)), settings, protocol
 
 
 def check_trials(spec: Spec, trials: list[Trial], trust: bool) -> None:

@@ -108,7 +108,7 @@ class Study:
         try:
             value = read_json(path, MOST_BYTES)
         except UsageError as error:  # the file is damaged, not the user's request
-            raise NramError(str(error)) from None
+            raise NramError(f"{error}; restore it from a copy, or begin another study with --out") from None
         if isinstance(value, dict) and type(value.get("format")) is int and value["format"] != FORMAT:
             raise UsageError(f"{path} has format {shown(value['format'])}, and this version of nram reads {FORMAT}")
         return read_record(StudyRecord, value, str(path), "; restore it from a copy")

@@ -12,7 +12,7 @@ import platform
 import shlex
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -193,24 +193,26 @@ def _train(trial: Trial, place: Place, told: Callable[[Progress], None], stoppin
     spent = training_seconds(path)
     until = float("inf") if trial.budget is None else time.monotonic() + trial.budget - spent
     ended: End = "finished"
+    callbacks = _Training(told)
     if job.result is None and trial.budget is not None and spent >= trial.budget:
         ended = "budget"
     else:
         try:
-            job.run("gpu" if trial.gpus else "cpu", _Training(told), stopping, until=until)
+            job.run("gpu" if trial.gpus else "cpu", callbacks, stopping, until=until, track=trial.track)
         except Interrupted:
             if time.monotonic() < until and stopping():
                 raise TrialStopped(f"{trial.name} was stopped") from None
             ended = "budget"
-    return training_outcome(trial, place, ended)
+    return training_outcome(trial, place, ended, callbacks.warnings)
 
 
-def training_outcome(trial: Trial, place: Place, ended: End) -> Outcome:
-    """What a run of training came to, from its folder."""
+def training_outcome(trial: Trial, place: Place, ended: End, warnings: Sequence[str] = ()) -> Outcome:
+    """What a run of training came to, from its folder, and what the run warned of."""
     path = place.run(trial.name)
     run = RunFolder(path, trust=True)
     ending, kept = run.ending, run.result or {}
     result = {name: kept[name] for name in KEPT if name in kept}
+    result |= {"warnings": list(warnings)} if warnings else {}
     last = {}
     if run.exists:
         for row in run.read_progress():
@@ -236,6 +238,7 @@ def training_seconds(path: Path) -> float:
 class _Training(TrainingCallbacks):
     def __init__(self, told: Callable[[Progress], None]):
         self.told = told
+        self.warnings: list[str] = []
 
     def activity(self, text: str) -> None:
         print(text, flush=True)
@@ -245,6 +248,7 @@ class _Training(TrainingCallbacks):
 
     def warning(self, text: str) -> None:
         print(text, flush=True)
+        self.warnings.append(text)
 
     def report(self, report: Report) -> None:
         group = f"{report.group_name}: " if report.group_name else ""
@@ -313,7 +317,13 @@ def _learn(trial: Trial, place: Place, told: Callable[[Progress], None], stoppin
         "refused": learned.refused,
         "notes": list(learned.notes),
     }
-    return outcome_of(trial, place, learned.found, ended, clock.now, _cpu(), result)
+    return outcome_of(trial, place, learned.found, ended, clock.now, _device_of(path), result)
+
+
+def _device_of(path: Path) -> str:
+    """Where a learn folder trained, if it did; searches run on cores."""
+    runs = (RunFolder(run.parent) for run in sorted(path.glob("training/*/run.json")))
+    return next((run.record.device for run in runs), _cpu())
 
 
 def _cpu() -> str:

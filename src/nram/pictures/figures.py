@@ -17,10 +17,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.path import Path as Line
 
-from nram.errors import UsageError
 from nram.files import write_result
 from nram.pictures.shapes import COLOURS, STYLES, Circle, Path, Picture, Rectangle, Shape, Text, Theme, colour
-from nram.pictures.trace_records import PICTURE_SUFFIXES
+from nram.pictures.trace_records import require_picture
 
 DOTS_PER_INCH = 144
 POINTS = 0.75  # of a pixel: an inch has 72 points and 96 pixels
@@ -31,10 +30,8 @@ POINTS = 0.75  # of a pixel: an inch has 72 points and 96 pixels
 
 def save_figure(figure: Figure, path: FilePath, theme: Theme = "auto") -> None:
     """Write a figure in the format that the file's suffix names. An SVG follows its reader if the theme is 'auto'."""
-    suffix = path.suffix.lower()
-    if suffix not in PICTURE_SUFFIXES:
-        raise UsageError(f"{path} does not end in {', '.join(PICTURE_SUFFIXES)}: choose one of these")
-    write_result(path, bytes_of(figure, suffix, theme))
+    require_picture(path)
+    write_result(path, bytes_of(figure, path.suffix.lower(), theme))
 
 
 def bytes_of(figure: Figure, suffix: str, theme: Theme = "light") -> bytes:

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from nram.display import Displayed, counted, shortened
@@ -20,6 +21,12 @@ from nram.tasks.base import Instance
 PICTURE_SUFFIXES = (".png", ".svg", ".pdf")
 MAX_STEPS = 200_000
 MAX_LISTED = 20_000_000  # memory cells in a form that shows all of them at every step
+
+
+def require_picture(path: Path) -> None:
+    """Refuse a file whose name does not say which kind of picture it is."""
+    if path.suffix.lower() not in PICTURE_SUFFIXES:
+        raise UsageError(f"{path} does not end in {', '.join(PICTURE_SUFFIXES)}: choose one of these")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ does not import JAX, so that bad arguments are refused at once, and it writes no
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
@@ -18,6 +18,8 @@ from nram.training.callbacks import TrainingCallbacks
 from nram.training.config import TrainConfig
 from nram.training.run_folder import RunFolder
 from nram.training.settings import load_config, require_usable
+from nram.training.trackers import TrackerName
+from nram.training.tracking import Tracked
 
 if TYPE_CHECKING:
     from nram.training.trainer import MemberDetails
@@ -88,20 +90,26 @@ class TrainingJob:
         stopping: Callable[[], bool] = lambda: False,
         solved: Callable[[list[MemberDetails]], None] = lambda members: None,
         until: float = inf,
+        track: Sequence[TrackerName] = (),
     ) -> dict[str, Any]:
         """Train to the end, from the checkpoint if there is one, and return the result.
 
         A finished run returns its result at once. When `stopping` becomes true, the run saves and raises `Interrupted`.
         `solved` gets the members that a check finds right on the whole validation set, the best first. The run stops at
-        the time `until` of `time.monotonic()`, as if asked to, and before a round that would end later.
+        the time `until` of `time.monotonic()`, as if asked to, and before a round that would end later. The scalars of
+        the run, also of one that is finished, go to the tools of `track`.
         """
-        callbacks = callbacks or TrainingCallbacks()
+        tracked = Tracked(callbacks or TrainingCallbacks(), self.folder, track)
         if (result := self.result) is not None:
-            callbacks.note(f"{self.folder.path} is finished already.")
+            tracked.note(f"{self.folder.path} is finished already.")
+            if track:
+                with self.folder.locked():
+                    tracked.connect(self.config)
+                    tracked.close()
             return result
         require("train", "training")
         with on_devices(device) as devices:
-            return self._train(devices, callbacks, stopping, solved, until)
+            return self._train(devices, tracked, stopping, solved, until)
 
     def _train(
         self,

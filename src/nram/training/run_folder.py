@@ -227,9 +227,9 @@ class RunFolder:
         except UsageError as error:
             raise NramError(f"{where} cannot be used: {error}") from None
 
-    def resume_command(self, config: TrainConfig) -> str:
+    def resume_command(self, config: TrainConfig, track: str | None = None) -> str:
         """The command that continues this run. It names the files of user-defined modules."""
-        return command("train", config.task, out=self.path, resume=True, module=list(config.module_files))
+        return command("train", config.task, out=self.path, resume=True, module=list(config.module_files), track=track)
 
     def differences(self, device: str) -> list[str]:
         """What has changed since the run was started, of everything that its exact result depends on."""
@@ -304,10 +304,12 @@ class RunFolder:
                 raise NramError(f"{where} cannot be read: {error}") from None
             yield row, read_record(Metrics, row, where)
 
-    def cut_metrics(self, lines: int) -> None:
-        """Remove the rows after the first `lines`: the steps after the checkpoint are about to be repeated."""
+    def cut_metrics(self, lines: int) -> int:
+        """Keep the first `lines` rows: the steps after them are about to be repeated. Returns how many of them lack."""
         written = read_bounded(self.metrics, MOST_METRICS_BYTES, "file of metrics") if self.metrics.exists() else b""
-        write_atomically(self.metrics, b"".join(written.splitlines(keepends=True)[:lines]))
+        kept = [line for line in written.splitlines(keepends=True)[:lines] if line.endswith(b"\n")]
+        write_atomically(self.metrics, b"".join(kept))
+        return lines - len(kept)
 
     # ---- members
 

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import jax
 import numpy as np
 
+from nram.display import counted
 from nram.errors import NramError, UntrustedFile
 from nram.machine import Controller
 from nram.records import Span, Tolerant, read_record
@@ -103,7 +104,9 @@ class _Trainer:
             Group(one, devices, self._hooks(index), bool(config.groups), state, populations.get(index))
             for index, (one, state) in enumerate(zip(config.group_configs, self.state.groups, strict=True))
         ]
-        run.cut_metrics(self.state.rows)
+        if lost := run.cut_metrics(self.state.rows):
+            self.state.rows -= lost
+            callbacks.warning(f"{run.metrics} has lost {counted(lost, 'line')}: its curves have a gap; the run goes on")
         self.latest = max(0, self.state.current)  # the group of the last round
         self.history = History(config)
         self.history.read(run)
