@@ -160,3 +160,22 @@ def test_the_tables_of_the_suite_count_exact_programs(copied: Path):
         "| 3 | 1 | 1 | 3 | 3 | 2 | ",
         "| all | 1 | 1 | 3 | 3 | 2 ",
     ]
+
+
+def test_the_table_of_peers_has_a_column_for_each_method_and_one_for_training(copied: Path):
+    """Runs without an exact program count as the longest, and a problem without peers has no row."""
+    line = {"subject": "gcd", "method": "search", "exact": True, "seconds": 10.0}
+    runs = [
+        line,
+        line | {"seconds": 30.0},
+        line | {"exact": False},
+        line | {"method": "cvc5", "exact": False},
+        {"subject": "gcd.py", "learned": True, "seconds": 46.0},
+        {"subject": "copy", "learned": True, "seconds": 46.0},
+    ]
+    file = copied / "results" / "peers.jsonl"
+    file.write_text("".join(json.dumps(run) + "\n" for run in runs))
+    found = tables(copied / "benchmarks", "peers", str(file))
+    assert found.stdout.splitlines()[0] == "|  | search | cvc5 | training |", found
+    assert found.stdout.splitlines()[2] == "| gcd | 2 of 3, 30 s | no | yes, 46 s |"
+    assert found.stdout.splitlines()[3].startswith("| exact runs | 2 of 3: ")
