@@ -345,7 +345,7 @@ def peers(found: Lines) -> list[list[str]]:
         row = [subject]
         for method in methods:
             tried = [line for line in lines if _method(line) == method]
-            right = [line.get("exact", line.get("learned")) for line in tried]
+            right = [bool(line.get("exact", line.get("learned"))) for line in tried]
             totals[method] += right
             time = median_time([line | {"learned": ok} for line, ok in zip(tried, right, strict=True)]) if tried else 0
             some = f"{sum(right)} of {len(tried)}" if len(tried) > 1 else "yes" if any(right) else "no"
@@ -353,6 +353,21 @@ def peers(found: Lines) -> list[list[str]]:
         rows.append(row)
     shares = [f"{sum(right)} of {len(right)}: {interval(sum(right), len(right))}" for right in totals.values()]
     return [*rows, ["exact runs", *shares]]
+
+
+def suite_examples(found: Lines) -> list[list[str]]:
+    """How many runs on so many examples gave an exact program, without questions and with them."""
+    every = [line for lines in found.values() for line in lines]
+    numbers = sorted({line["examples"] for line in every})
+    rows = [["", "questions", *map(str, numbers)]]
+    for subject, lines in {**found, "all": every}.items():
+        for ask in sorted({line["ask"] for line in lines}):
+            cells = []
+            for number in numbers:
+                right = [line["exact"] for line in lines if (line["ask"], line["examples"]) == (ask, number)]
+                cells.append(f"{sum(right)} of {len(right)}" if right else "")
+            rows.append([subject, "with" if ask else "without", *cells])
+    return rows
 
 
 PEERS = ("search", "genetic", "cvc5", "z3", "random", "training")
@@ -394,6 +409,7 @@ KINDS: dict[str, Callable[[Lines], list[list[str]]]] = {
     "suite": suite,
     "suite-tiers": suite_tiers,
     "peers": peers,
+    "suite-examples": suite_examples,
     "zoo-sizes": zoo_sizes,
     "zoo-models": zoo_models,
     "zoo-proofs": zoo_proofs,

@@ -3,12 +3,17 @@
 import json
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import nram
 from nram import get_task
+from nram.learning.kept import Question
+from nram.programs.execute import execute
+from nram.search.instances import exact, task_pool
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = ROOT / "benchmarks" / "search"
@@ -32,8 +37,7 @@ def scripts(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_the_loop_free_problems_have_an_expression_for_every_cell(scripts):
-    import sygus
-
+    sygus = import_module("sygus")
     assert set(sygus.LOOP_FREE) == CELL.keys()
     for name, cell in CELL.items():
         task = get_task(EXAMPLES / "suite" / f"{name}.py")
@@ -43,8 +47,7 @@ def test_the_loop_free_problems_have_an_expression_for_every_cell(scripts):
 
 
 def test_an_expression_of_cvc5_holds_in_memories_of_any_size(scripts):
-    import sygus
-
+    sygus = import_module("sygus")
     done = sygus.express(get_task("access"), 0, 60.0)
     assert done.expression is not None
     for n, size in ((1, 3), (5, 9), (40, 50)):
@@ -55,12 +58,7 @@ def test_an_expression_of_cvc5_holds_in_memories_of_any_size(scripts):
 @pytest.mark.slow  # compiling takes half a minute
 def test_genetic_programming_runs_what_the_interpreter_runs(scripts):
     """The stack is only notation: the program of a genome does what the compiled table does."""
-    import genetic
-    import numpy as np
-
-    from nram.programs.execute import execute
-    from nram.search.instances import exact, task_pool
-
+    genetic = import_module("genetic")
     pool = task_pool(get_task("access"), 0)
     machine = genetic.Machine(2)
     genomes = machine.new_genomes()
@@ -89,3 +87,19 @@ def test_every_method_finds_access_and_a_second_call_continues(tmp_path: Path):
     assert [line["exact"] for line in lines] == [True] * 4
     subprocess.run([*command, "--methods", "search,cvc5"], check=True)
     assert len(out.read_text().splitlines()) == 4
+
+
+def test_more_examples_include_those_of_fewer_and_the_oracle_answers_questions(scripts):
+    """It skips an input that cannot occur: here the second element would be below the first."""
+    examples = import_module("examples")
+    task = get_task(EXAMPLES / "suite" / "differences.py")
+    few, more = (examples.some_examples(task, number, 1) for number in (5, 40))
+    assert few == more[:5] and len(more) == 40
+    oracle = examples.Oracle(task)
+
+    def ask(*memory: int):
+        return oracle(Question(list(memory), 10, (), None, ()))
+
+    assert ask(1, 3, 0, 0) == [1, 2, 0, 0]
+    assert ask(3, 1, 0, 0) == "skip"
+    assert (oracle.answered, oracle.skipped) == (1, 1)

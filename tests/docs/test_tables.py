@@ -179,3 +179,14 @@ def test_the_table_of_peers_has_a_column_for_each_method_and_one_for_training(co
     assert found.stdout.splitlines()[0] == "|  | search | cvc5 | training |", found
     assert found.stdout.splitlines()[2] == "| gcd | 2 of 3, 30 s | no | yes, 46 s |"
     assert found.stdout.splitlines()[3].startswith("| exact runs | 2 of 3: ")
+
+
+def test_the_table_of_examples_has_a_row_with_and_without_questions(copied: Path):
+    line = {"subject": "fill", "examples": 5, "ask": False, "exact": False}
+    runs = [line, line | {"examples": 20, "exact": True}, line | {"ask": True, "exact": True}]
+    file = copied / "results" / "examples.jsonl"
+    file.write_text("".join(json.dumps(run) + "\n" for run in runs))
+    found = tables(copied / "benchmarks", "suite-examples", str(file))
+    assert found.stdout.splitlines()[2:4] == ["| fill | without | 0 of 1 | 1 of 1 |", "| fill | with | 1 of 1 |  |"], (
+        found
+    )
