@@ -45,7 +45,8 @@ def few_examples(curves: Curves, path: Path) -> bytes:
         for name, points in curves.items():
             kind = colour("written" if name.startswith("without") else "read", "auto")
             numbers, shares = zip(*points, strict=True)
-            axes.plot(numbers, [100 * one["share"] for one in shares], "-o", color=kind, label=name, markersize=4)
+            style = "-o" if name.startswith("without") else "--o"  # where both are the same, both are seen
+            axes.plot(numbers, [100 * one["share"] for one in shares], style, color=kind, label=name, markersize=4)
             low, high = ([100 * one[end] for one in shares] for end in ("from", "to"))
             axes.fill_between(numbers, low, high, color=kind, alpha=0.15, linewidth=0)
         axes.set_xscale("log", base=2)

@@ -39,7 +39,7 @@ from nram.tasks.base import Task
 POPULATION = 1000
 GENERATIONS = 300  # until a run starts over
 REGISTERS = (2, 3, 4)  # of the runs, in turn
-LONGEST = 24  # instructions of a row
+LONGEST = 40  # instructions of a row
 AT_FIRST = 10  # the most instructions of a row of a first genome
 SAMPLE = 64  # instances of a generation; counterexamples are always among them
 ADDITION, CHANGED_ROWS = 0.09, 0.25  # UMAD's rate, and the share of rows that it may change
