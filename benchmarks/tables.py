@@ -347,6 +347,52 @@ def suite_tiers(found: Lines) -> list[list[str]]:
     return rows
 
 
+def peers(found: Lines) -> list[list[str]]:
+    """Methods side by side on the problems of examples/suite: a row for each problem, and one for all.
+
+    Lines without a method are runs of training, from another file. Problems that only they have are left out.
+    """
+    subjects = {name: lines for name, lines in found.items() if any("method" in line for line in lines)}
+    methods = list(dict.fromkeys(_method(line) for lines in subjects.values() for line in lines))
+    methods.sort(key=lambda method: (method not in PEERS, PEERS.index(method) if method in PEERS else method))
+    rows = [["", *methods]]
+    totals: dict[str, list[bool]] = {method: [] for method in methods}
+    for subject, lines in subjects.items():
+        row = [subject]
+        for method in methods:
+            tried = [line for line in lines if _method(line) == method]
+            right = [bool(line.get("exact", line.get("learned"))) for line in tried]
+            totals[method] += right
+            time = median_time([line | {"learned": ok} for line, ok in zip(tried, right, strict=True)]) if tried else 0
+            some = f"{sum(right)} of {len(tried)}" if len(tried) > 1 else "yes" if any(right) else "no"
+            row.append((f"{some}, {_seconds(time)}" if any(right) and time < math.inf else some) if tried else "")
+        rows.append(row)
+    shares = [f"{sum(right)} of {len(right)}: {interval(sum(right), len(right))}" for right in totals.values()]
+    return [*rows, ["exact runs", *shares]]
+
+
+def suite_examples(found: Lines) -> list[list[str]]:
+    """How many runs on so many examples gave an exact program, without questions and with them."""
+    every = [line for lines in found.values() for line in lines]
+    numbers = sorted({line["examples"] for line in every})
+    rows = [["", "questions", *map(str, numbers)]]
+    for subject, lines in {**found, "all": every}.items():
+        for ask in sorted({line["ask"] for line in lines}):
+            cells = []
+            for number in numbers:
+                right = [line["exact"] for line in lines if (line["ask"], line["examples"]) == (ask, number)]
+                cells.append(f"{sum(right)} of {len(right)}" if right else "")
+            rows.append([subject, "with" if ask else "without", *cells])
+    return rows
+
+
+PEERS = ("search", "genetic", "cvc5", "z3", "random", "training")
+
+
+def _method(line: dict[str, Any]) -> str:
+    return line.get("method", "training")
+
+
 def _searched(lines: list[dict[str, Any]]) -> list[str]:
     """How many runs found a program, how many an exact one, the median time and work of an exact one, and its length.
 
@@ -414,6 +460,8 @@ KINDS: dict[str, Callable[[Lines], list[list[str]]]] = {
     "suite": suite,
     "suite-tiers": suite_tiers,
     "commands": commands,
+    "peers": peers,
+    "suite-examples": suite_examples,
     "zoo-sizes": zoo_sizes,
     "zoo-models": zoo_models,
     "zoo-proofs": zoo_proofs,

@@ -37,7 +37,7 @@ from nram.programs.files import read_program
 from nram.programs.ir import Program
 from nram.runtime import versions
 from nram.search.instances import exact
-from nram.tasks import Task
+from nram.tasks import Instance, Task
 
 EXAMPLES = Path(__file__).parents[2] / "src" / "nram" / "examples"
 SUITE = EXAMPLES / "suite"
@@ -60,11 +60,10 @@ def main() -> None:
     arguments = parser.parse_args()
     tiers = {name: tier for name, tier in problems().items() if str(tier) in arguments.tiers.split(",")}
     names = arguments.problems.split(",") if arguments.problems else list(tiers)
-    first, _, last = arguments.seeds.partition("..")
     began = time.monotonic()
     done = [json.loads(line) for line in arguments.out.read_text().splitlines()] if arguments.out.exists() else []
     known = {tuple(line[part] for part in SAME) for line in done}
-    for seed in range(int(first), int(last or first) + 1):
+    for seed in seeds_of(arguments.seeds):
         for name in names:
             if (name, seed, arguments.source, arguments.workers, arguments.budget) in known:
                 continue
@@ -74,6 +73,12 @@ def main() -> None:
             with arguments.out.open("a") as file:
                 file.write(json.dumps(line) + "\n")
             print(f"{name}, seed {seed}: {_in_words(line)}", file=sys.stderr, flush=True)
+
+
+def seeds_of(text: str) -> range:
+    """The seeds that 0..4, or 7, means."""
+    first, _, last = text.partition("..")
+    return range(int(first), int(last or first) + 1)
 
 
 def problems() -> dict[str, int]:
@@ -118,7 +123,7 @@ def attempt(name: str, tier: int, seed: int, arguments: argparse.Namespace) -> d
             "budget": arguments.budget,
             "status": status,
             "load": round(os.getloadavg()[0], 1),
-            "device": _device(),
+            "device": device(),
             "versions": versions(),
         }
         if found:
@@ -170,14 +175,19 @@ def looked_at(program: Program, task: Task) -> dict[str, Any]:
 
 def _fresh(program: Program, task: Task) -> Iterator[tuple[int, int]]:
     """For every n: how many fresh instances the program gets wrong or does not halt on, and of how many."""
-    for n in range(task.min_complexity, LONGEST + 1):
-        instances = task.sample(n, OF_EACH, 7_654_321 + n, task.least_memory(n) + n % 7)
+    for instances in fresh_instances(task):
         result = execute(program, [instance.input for instance in instances], instances[0].steps)
         pairs = zip(exact(instances, result.memory), result.halted, strict=True)
         yield sum(not (fine and halted) for fine, halted in pairs), OF_EACH
 
 
-def _device() -> str:
+def fresh_instances(task: Task) -> Iterator[list[Instance]]:
+    """Instances of every n that no program has seen."""
+    for n in range(task.min_complexity, LONGEST + 1):
+        yield task.sample(n, OF_EACH, 7_654_321 + n, task.least_memory(n) + n % 7)
+
+
+def device() -> str:
     """The processor, as Linux names it."""
     cpuinfo = Path("/proc/cpuinfo")
     found = re.search(r"^model name\s*:\s*(.+)$", cpuinfo.read_text(), re.MULTILINE) if cpuinfo.exists() else None

@@ -198,7 +198,8 @@ class Table:
         operations: list[Operation] = []
 
         def value(wire: Wire) -> Value:
-            number = next(source for source, chosen in wire.items() if holds(chosen))
+            # z3 was once seen to leave a wire without a source. Such a program is run like any other.
+            number = next((source for source, chosen in wire.items() if holds(chosen)), 0)
             if number < CONSTANTS:
                 return Constant(number)
             if number < self.first_output:

@@ -399,3 +399,14 @@ def test_a_wrong_answer_to_a_drawn_instance_is_a_failure(call, tmp_path):
 def test_what_belongs_to_an_instance_does_not_go_with_a_memory(call):
     outcome = call("run", "access", "--memory", "1 2 0", "--seed", "1")
     assert outcome.status == 2 and "--complexity instead of --memory" in outcome.err
+
+
+def test_values_beyond_the_cells_are_given_with_the_largest_value(call):
+    """In a memory of 2,000,000,001 cells, of which those given are shown."""
+    words = ["run", "increment@searched", "--memory", "1999999998 7 0", "--largest-value", "2000000000", "--json"]
+    outcome = call(*words)
+    assert (outcome.status, outcome.value["memory"][:2], len(outcome.value["memory"])) == (0, [1999999999, 8], 3)
+    outcome = call(*words, "--memory-size", "9")
+    assert outcome.status == 2 and "leave out one of it and --memory-size" in outcome.err
+    outcome = call(*words, "--engine", "python")
+    assert outcome.status == 2 and "the interpreter holds every cell" in outcome.err

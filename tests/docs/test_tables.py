@@ -171,3 +171,33 @@ def test_the_table_of_a_search_on_more_workers_has_medians(copied: Path):
         "| merge | threads | 2 | 2 | 6.0 s | 0.50 million | 9.0 s |",
         "| merge | ray | 2 | 1 | 8.0 s | 0.50 million | 9.0 s |",
     ]
+
+
+def test_the_table_of_peers_has_a_column_for_each_method_and_one_for_training(copied: Path):
+    """Runs without an exact program count as the longest, and a problem without peers has no row."""
+    line = {"subject": "gcd", "method": "search", "exact": True, "seconds": 10.0}
+    runs = [
+        line,
+        line | {"seconds": 30.0},
+        line | {"exact": False},
+        line | {"method": "cvc5", "exact": False},
+        {"subject": "gcd.py", "learned": True, "seconds": 46.0},
+        {"subject": "copy", "learned": True, "seconds": 46.0},
+    ]
+    file = copied / "results" / "peers.jsonl"
+    file.write_text("".join(json.dumps(run) + "\n" for run in runs))
+    found = tables(copied / "benchmarks", "peers", str(file))
+    assert found.stdout.splitlines()[0] == "|  | search | cvc5 | training |", found
+    assert found.stdout.splitlines()[2] == "| gcd | 2 of 3, 30 s | no | yes, 46 s |"
+    assert found.stdout.splitlines()[3].startswith("| exact runs | 2 of 3: ")
+
+
+def test_the_table_of_examples_has_a_row_with_and_without_questions(copied: Path):
+    line = {"subject": "fill", "examples": 5, "ask": False, "exact": False}
+    runs = [line, line | {"examples": 20, "exact": True}, line | {"ask": True, "exact": True}]
+    file = copied / "results" / "examples.jsonl"
+    file.write_text("".join(json.dumps(run) + "\n" for run in runs))
+    found = tables(copied / "benchmarks", "suite-examples", str(file))
+    assert found.stdout.splitlines()[2:4] == ["| fill | without | 0 of 1 | 1 of 1 |", "| fill | with | 1 of 1 |  |"], (
+        found
+    )

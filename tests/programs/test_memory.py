@@ -163,3 +163,39 @@ def test_what_is_no_limit_is_refused(limit):
 def test_an_unknown_engine_is_refused():
     with pytest.raises(UsageError, match="there is no engine 'steam'"):
         execute(ADD_ONE, [0, 0, 0], engine="steam")
+
+
+SUM = from_text(
+    "nram program 1\nregisters: i v total\n"
+    "when i = 0:\n a = READ(1)\n i, v, total := 1, a, a\n"
+    "else when v = 0:\n WRITE(0, total)\n halt\n"
+    "else:\n j = INC(i)\n a = READ(j)\n t = ADD(total, a)\n i, v, total := j, a, t\n"
+)
+
+
+def test_values_may_be_larger_than_the_number_of_cells():
+    """It is a memory of so many cells, of which only those given come back, and the step limit is theirs."""
+    cells = [0, 700, 800, 0]
+    narrow, wide = SUM.run(cells, largest_value=1999), SUM.run(cells, memory_size=2000)
+    assert narrow.memory == wide.memory[:4] == [1500, 700, 800, 0]
+    assert (narrow.registers, narrow.steps, narrow.halted) == (wide.registers, wide.steps, wide.halted)
+    assert SUM.run(cells, largest_value=999).memory[0] == 500  # sums wrap around at one more
+    assert FOREVER.run(cells, largest_value=1999).steps == default_max_steps(4)
+    ending = SUM.run(np.array([0, 10**9, 10**9, 0]), largest_value=2**31 - 2)
+    assert isinstance(ending.memory, np.ndarray) and ending.memory.tolist() == [2 * 10**9, 10**9, 10**9, 0]
+
+
+@pytest.mark.parametrize(
+    ("memory", "options", "message"),
+    [
+        ([0, 5, 0, 0], {"largest_value": 4}, "values must lie in 0..4"),
+        ([0, 5, 0, 0], {"largest_value": 3}, "the largest value is 3: for 4 cells give 4 to 2147483646"),
+        ([0, 5, 0, 0], {"largest_value": 2**31 - 1}, "the largest value is 2147483647: for 4 cells"),
+        ([0, 5, 0, 0], {"largest_value": 9.5}, "the largest value is 9.5: give a whole number"),
+        ([[0, 5, 0, 0]], {"largest_value": 9}, "run the memories of a batch one by one"),
+        ([0, 5, 0, 0], {"largest_value": 9, "memory_size": 9}, "leave the memory size out"),
+    ],
+)
+def test_a_largest_value_that_cannot_be_is_refused(memory, options, message):
+    with pytest.raises(UsageError, match=message):
+        SUM.run(memory, **options)

@@ -24,7 +24,7 @@ from nram.limits import wrong_cells
 from nram.programs.execute import ENGINES, Result, check_max_steps, execute
 from nram.programs.ir import Program
 from nram.programs.library import limit_for, task_of
-from nram.programs.memory import prepare_memory
+from nram.programs.memory import narrow_cells, prepare_memory
 from nram.tasks import BUILT_IN, TASKS
 from nram.tasks.base import Instance, Task
 
@@ -52,6 +52,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=natural, metavar="S", help="seed of the instance (default: 0)")
     parser.add_argument("--memory-size", type=positive, metavar="M", help="pad the memory with zeros to M cells")
     parser.add_argument(
+        "--largest-value",
+        type=positive,
+        metavar="V",
+        help="let values go up to V, whatever the number of cells: the memory is padded to V + 1 cells, which take no "
+        "room until they are used, and only the cells given are shown",
+    )
+    parser.add_argument(
         "--max-steps", type=natural, metavar="N", help="default: T(n) on an instance, 64 M + 1024 on a memory"
     )
     parser.add_argument(
@@ -78,12 +85,12 @@ def run(arguments: argparse.Namespace) -> int:
     elif limit is None:
         limit = limit_for(program, task)(arguments.complexity)
     memory = _memory(arguments, program) if instance is None else instance.input
-    before = prepare_memory(memory, arguments.memory_size)
+    before = _before(arguments, memory)
     bound = check_max_steps(limit, before.shape[-1])
     _check_out(arguments.out, before.ndim == 2)
     given = memory if isinstance(memory, np.ndarray) else before
     started = time.perf_counter()
-    result = execute(program, given, bound, arguments.memory_size, arguments.engine)
+    result = execute(program, given, bound, arguments.memory_size, arguments.engine, arguments.largest_value)
     seconds = time.perf_counter() - started
     right = None if instance is None else not wrong_cells(result.memory, instance)
     if arguments.out is not None:
@@ -145,6 +152,16 @@ def _memory(arguments, program: Program) -> list | np.ndarray:
     if arguments.input is None:
         return read_memory(arguments.memory)
     return named_memory(program, arguments.input)
+
+
+def _before(arguments, memory: list | np.ndarray) -> np.ndarray:
+    """The memory before the run. With a largest value, the cells that were given."""
+    if arguments.largest_value is None:
+        return prepare_memory(memory, arguments.memory_size)
+    if arguments.complexity is not None or arguments.memory_size is not None:
+        other = "--complexity" if arguments.memory_size is None else "--memory-size"
+        raise UsageError(f"--largest-value says how large the memory is: leave out one of it and {other}")
+    return narrow_cells(memory, arguments.largest_value)
 
 
 def _results(program: Program, before: np.ndarray, result: Result) -> dict[str, int | list[int]] | None:

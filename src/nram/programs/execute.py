@@ -11,7 +11,7 @@ from nram.display import Displayed, cells_in_words, counted, heading, memory_tab
 from nram.errors import UsageError, shown
 from nram.programs.interpret import interpret
 from nram.programs.ir import Program
-from nram.programs.memory import default_max_steps, prepare_memory
+from nram.programs.memory import default_max_steps, narrow_cells, prepare_memory
 from nram.tasks.base import Instance
 
 ENGINES = ("auto", "native", "python")
@@ -49,12 +49,19 @@ class Result(Displayed, Generic[Memory, Registers, Steps, Halted]):
 
 
 def execute(
-    program: Program, memory: Any, max_steps: int | None = None, memory_size: int | None = None, engine: str = "auto"
+    program: Program,
+    memory: Any,
+    max_steps: int | None = None,
+    memory_size: int | None = None,
+    engine: str = "auto",
+    largest_value: int | None = None,
 ) -> Result[Any, Any, Any, Any]:
     """Run a program on one memory, a batch or an instance: the work of `Program.run`.
 
     `engine` is one of ENGINES; 'python' is the reference interpreter.
     """
+    if largest_value is not None:
+        return _execute_wide(program, memory, max_steps, memory_size, engine, largest_value)
     if isinstance(memory, Instance):
         memory, max_steps = memory.input, memory.steps if max_steps is None else max_steps
     engine = engine_for(program, engine)
@@ -77,6 +84,21 @@ def execute(
     if isinstance(memory, np.ndarray):
         return Result(_like(memory, cells), registers, steps, halted)
     return Result(cells.tolist(), registers.tolist(), steps.tolist(), halted.tolist())
+
+
+def _execute_wide(
+    program: Program, memory: Any, max_steps: int | None, memory_size: int | None, engine: str, largest_value: int
+) -> Result[Any, Any, Any, Any]:
+    """Run on a memory of largest_value + 1 cells, and return those that were given."""
+    if isinstance(memory, Instance):
+        raise UsageError("an instance says how large its values are: give its input, or leave the largest value out")
+    if memory_size is not None:
+        raise UsageError("the largest value says how large the memory is: leave the memory size out")
+    if engine_for(program, engine) != "native":
+        raise UsageError("the interpreter holds every cell: a largest value needs native code, with emitted modules")
+    given = narrow_cells(memory, largest_value)
+    result = execute(program, given, check_max_steps(max_steps, len(given)), int(largest_value) + 1)
+    return Result(_like(memory, result.memory[: len(given)].copy()), result.registers, result.steps, result.halted)
 
 
 def engine_for(program: Program, engine: str) -> Literal["native", "python"]:

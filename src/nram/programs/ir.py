@@ -235,21 +235,37 @@ class Program(Fixed):
 
     @overload
     def run(
-        self, memory: np.ndarray, max_steps: int | None = None, memory_size: int | None = None
+        self,
+        memory: np.ndarray,
+        max_steps: int | None = None,
+        memory_size: int | None = None,
+        largest_value: int | None = None,
     ) -> Result[np.ndarray, Any, Any, Any]: ...
 
     @overload
     def run(
-        self, memory: Instance | Sequence[int], max_steps: int | None = None, memory_size: int | None = None
+        self,
+        memory: Instance | Sequence[int],
+        max_steps: int | None = None,
+        memory_size: int | None = None,
+        largest_value: int | None = None,
     ) -> Result[list[int], list[int], int, bool]: ...
 
     @overload
     def run(
-        self, memory: Sequence[Sequence[int]], max_steps: int | None = None, memory_size: int | None = None
+        self,
+        memory: Sequence[Sequence[int]],
+        max_steps: int | None = None,
+        memory_size: int | None = None,
+        largest_value: int | None = None,
     ) -> Result[list[list[int]], list[list[int]], list[int], list[bool]]: ...
 
     def run(
-        self, memory: Any, max_steps: int | None = None, memory_size: int | None = None
+        self,
+        memory: Any,
+        max_steps: int | None = None,
+        memory_size: int | None = None,
+        largest_value: int | None = None,
     ) -> Result[Any, Any, Any, Any]:
         """Run on one memory, on a batch of them (a list of lists, or an array of two axes), or on an `Instance`.
 
@@ -258,10 +274,13 @@ class Program(Fixed):
         `right_under_every_limit`. If the program needs its limit (`needs_limit`), give T(n) as `max_steps`; otherwise
         it may undo its work. `memory_size` pads the memory with zeros. The given memory is not changed. If it is an
         array, the result's memory is one too.
+
+        `largest_value` is for large values in one small memory: the memory is padded to `largest_value + 1` cells, the
+        most steps are those of the cells given, and only these cells come back.
         """
         from nram.programs.execute import execute
 
-        return execute(self, memory, max_steps, memory_size)
+        return execute(self, memory, max_steps, memory_size, largest_value=largest_value)
 
     def call(self, /, **inputs: int | Sequence[int]) -> Any:
         """Run on inputs by name, as `program.call(values=[3, 1, 2], x=1)`, and return the result.

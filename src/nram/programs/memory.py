@@ -49,6 +49,26 @@ def prepare_memory(memory: Any, memory_size: int | None = None) -> np.ndarray:
     return padded
 
 
+def narrow_cells(memory: Any, largest_value: int) -> np.ndarray:
+    """The cells of one memory whose values go up to `largest_value`, however few they are: int32, and checked.
+
+    It is the beginning of a memory of `largest_value + 1` cells, which `prepare_memory` makes of it. The rest of that
+    takes no room until a program uses it, because the system hands out zeroed pages at their first use.
+    """
+    if not isinstance(largest_value, Integral) or isinstance(largest_value, bool):
+        raise UsageError(f"the largest value is {shown(largest_value)}: give a whole number")
+    given, most = _copied(memory), int(largest_value)
+    if given.ndim != 1:
+        raise UsageError("a largest value is for one memory: run the memories of a batch one by one")
+    if not max(given.size, LEAST_SIZE) <= most < LARGEST_SIZE:
+        raise UsageError(
+            f"the largest value is {shown(most)}: for {given.size} cells give {max(given.size, LEAST_SIZE)} to "
+            f"{LARGEST_SIZE - 1}"
+        )
+    _check_values(given, most + 1)
+    return given.astype(np.int32)
+
+
 def _copied(memory: Any) -> np.ndarray:
     """A new array of whole numbers, with one axis or two."""
     if isinstance(memory, np.ndarray) and memory.dtype == object and memory.ndim:
