@@ -10,7 +10,6 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from secrets import token_hex
 from typing import Any, Literal, Protocol, get_args
 
@@ -76,12 +75,13 @@ class TensorBoard:
         return 0
 
     def send(self, points: Sequence[Point]) -> None:
-        event = import_module("tensorboardX.proto.event_pb2").Event
-        scalar = import_module("tensorboardX.summary").scalar
+        from tensorboardX.proto.event_pb2 import Event  # pyright: ignore[reportAttributeAccessIssue]
+        from tensorboardX.summary import scalar
+
         for point in points:
             for name, value in point.values.items():
                 when, shown = self.began + point.seconds, scalar(name, value)
-                self._writer(point.group).write_event(event(wall_time=when, step=point.updates, summary=shown))
+                self._writer(point.group).write_event(Event(wall_time=when, step=point.updates, summary=shown))
         for writer in self.writers.values():
             writer.flush()
 
@@ -89,8 +89,11 @@ class TensorBoard:
         if group not in self.writers:
             folder = self.folder / group
             folder.mkdir(exist_ok=True)
-            writer = import_module("tensorboardX.event_file_writer").EventsWriter(str(folder.resolve() / "events"))
-            events = import_module("tensorboardX.proto.event_pb2")
+            from tensorboardX.event_file_writer import EventsWriter
+            from tensorboardX.proto import event_pb2
+
+            events: Any = event_pb2  # made by protobuf, without types
+            writer = EventsWriter(str(folder.resolve() / "events"))
             # A TensorBoard that has read the files before forgets what it has from step 0 on.
             begin = events.SessionLog(status=events.SessionLog.START)
             writer.write_event(events.Event(wall_time=self.began, step=0, session_log=begin))
@@ -146,8 +149,10 @@ class MLflow:
         self.began = _seconds_of(run.record.created)
 
     def sent(self) -> int:
-        self.client = import_module("mlflow").MlflowClient()
-        parameter = import_module("mlflow.entities").Param
+        from mlflow import MlflowClient  # pyright: ignore[reportMissingImports]
+        from mlflow.entities import Param  # pyright: ignore[reportMissingImports]
+
+        self.client = MlflowClient()
         self.id, rows = self.kept.read()
         if self.id is not None:
             self.client.update_run(self.id, status="RUNNING")
@@ -157,17 +162,17 @@ class MLflow:
         where = experiment.experiment_id if experiment else self.client.create_experiment(name)
         self.id = self.client.create_run(where, run_name=self.run.path.name).info.run_id
         self.kept.write(self.id, 0)
-        settings = [parameter(name, _text(value)[:MOST_LETTERS]) for name, value in used_settings(self.config).items()]
+        settings = [Param(name, _text(value)[:MOST_LETTERS]) for name, value in used_settings(self.config).items()]
         for first in range(0, len(settings), TOGETHER):
             self.client.log_batch(self.id, params=settings[first : first + TOGETHER])
         return 0
 
     def send(self, points: Sequence[Point]) -> None:
-        metric = import_module("mlflow.entities").Metric
+        from mlflow.entities import Metric  # pyright: ignore[reportMissingImports]
 
         def work(some: Sequence[Point]) -> None:
             metrics = [
-                metric(_named(point.group, name), value, round(1000 * (self.began + point.seconds)), point.updates)
+                Metric(_named(point.group, name), value, round(1000 * (self.began + point.seconds)), point.updates)
                 for point in some
                 for name, value in point.values.items()
             ]
@@ -190,7 +195,8 @@ class WandB:
         self.run, self.config, self.kept = run, config, _Kept(run, "wandb")
 
     def sent(self) -> int:
-        wandb = import_module("wandb")
+        import wandb  # pyright: ignore[reportMissingImports]
+
         logging.getLogger("wandb").setLevel(logging.ERROR)
         found, rows = self.kept.read()
         self.id = found or token_hex(6)
@@ -204,7 +210,7 @@ class WandB:
             settings=wandb.Settings(console="off", silent=True),
         )
         for group in self.config.group_names if self.config.groups else ("",):
-            self.wandb.define_metric(_named(group, "*"), step_metric=_named(group, "updates"))
+            self.wandb.define_Metric(_named(group, "*"), step_metric=_named(group, "updates"))
         self.kept.write(self.id, rows)
         return rows
 
