@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import select
 import sys
 import threading
 import time
@@ -157,12 +158,11 @@ class _Stopping:
         told = read or os.read(self.descriptor, 100)  # "stop", or nothing at the end
         self.asked = True
         if not at_once:
-            late = threading.Timer(GRACE, self._end)
-            late.daemon = True
-            late.start()
-            while told:
+            deadline = time.monotonic() + GRACE
+            while told and select.select([self.descriptor], [], [], max(0.0, deadline - time.monotonic()))[0]:
                 told = os.read(self.descriptor, 100)
-            time.sleep(GRACE_ALONE)
+            if not told:
+                time.sleep(max(0.0, min(GRACE_ALONE, deadline - time.monotonic())))
         self._end()
 
     def _end(self) -> None:

@@ -55,7 +55,7 @@ def explorer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Explorer]:
         assert process.wait(20) in (0, 130)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # an event loop runs as long as Playwright does: other tests need none
 def browser() -> Iterator[Browser]:
     path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
     if path is None:
