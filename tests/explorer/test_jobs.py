@@ -98,6 +98,15 @@ def test_examples_with_problems_are_refused_with_their_lines_and_leave_nothing(a
     assert dict(events)["end"] == {"status": "failed"} and list(settings.kept.iterdir()) == []
 
 
+def test_too_few_examples_leave_nothing(ask, follow, settings):
+    for _ in range(2):
+        error = dict(follow(ask("/api/learn", name="few.csv", content="x,result\n1,1\n2,2\n3,3\n")["job"]))["failed"][
+            "error"
+        ]
+        assert "few.csv" in error and str(settings.kept) not in error
+        assert list(settings.kept.iterdir()) == []
+
+
 def test_a_job_that_is_stopped_keeps_its_best(ask, follow, client, settings, monkeypatch):
     monkeypatch.setattr(jobs, "MOST_JOBS", 1)
     learned = settings.kept / "hard"

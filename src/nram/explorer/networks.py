@@ -98,7 +98,6 @@ def run_soft(explorer: Explorer, request: SoftRequest) -> dict[str, Any]:
         wires, willing, finish = (
             np.asarray(one)[:steps] for one in (recording.wires, recording.willing, recording.finish)
         )
-        output = np.asarray(recording.output)
     return {
         "memory_size": len(memory),
         "steps": steps,
@@ -106,11 +105,9 @@ def run_soft(explorer: Explorer, request: SoftRequest) -> dict[str, Any]:
         "tape": _quantised(tape),
         "register_heat": _quantised(registers),
         "wires": _quantised(wires),
-        "output": _quantised(output),
         "willing": _rounded(willing),
         "finish": _rounded(finish),
         "best": {"memory": tape.argmax(-1).tolist(), "registers": registers.argmax(-1).tolist()},
-        "output_best": output.argmax(-1).tolist(),
     }
 
 

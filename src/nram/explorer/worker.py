@@ -182,12 +182,13 @@ def _learn(request: LearnRequest, emit: Emit, stopping: _Stopping, asked: Callab
         write_atomically(path, request.content.encode())
         results = tuple(name.strip() for name in (request.result or "").split(",") if name.strip())
         file = read_examples(path, Reading(request.cells, results, request.layout))
-    except (NramError, OSError) as error:  # nothing was learned: the folder would only be in the way
-        path.unlink(missing_ok=True)
-        folder.rmdir()
+        job = LearningJob(file, folder, request.budget, request.seed, request.method)
+        learned = job.run(_Telling(emit, file), asked)
+    except (NramError, OSError) as error:
+        if set(os.listdir(folder)) <= {request.file}:  # nothing was learned: the folder would only be in the way
+            path.unlink(missing_ok=True)
+            folder.rmdir()
         raise NramError(str(error).replace(str(path), request.file)) from None
-    job = LearningJob(file, folder, request.budget, request.seed, request.method)
-    learned = job.run(_Telling(emit, file), asked)
     program = learned.program
     emit(
         "result",
