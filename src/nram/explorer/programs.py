@@ -96,14 +96,17 @@ def show(explorer: Explorer, request: ProgramRequest) -> dict[str, Any]:
     program = program_of(explorer, request.program)
     name = request.program.name
     entry = None if name is None or name in explorer.settings.programs else find_entry(name)
-    given = asdict(request.program)
+    given = asdict(request.program) | {"name": entry.title if entry is not None else name}
     reference = {
         key: value for key, value in given.items() if value not in (None, 0) and (key, value) != ("form", "task")
     }
     run = request.program.run
     trained = run is not None and find_run(explorer.settings, run).kind == "train"  # a learn folder has programs alone
     network = trained or (entry is not None and entry.has_weights)
-    title = entry.title if entry is not None else name or program.name
+    title = reference.get("name", program.name)
+    if run is not None:
+        which = f"member {request.program.member}" if trained else f"program {request.program.member + 1}"
+        title = f"{program.name}, {which} of {run}"
     with DRAWING_TURNS.taken():
         info = program_info(program)
     return info | {"program": reference, "title": title, "network": network}

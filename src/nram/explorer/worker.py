@@ -258,7 +258,6 @@ class _Telling(LearningCallbacks):
             "seconds": best.seconds,
             "input": instance.input,
             "expected": instance.output,
-            "obtained": best.obtained,
             "cells": wrong_cells(best.obtained, instance),
             "steps": instance.steps,
         }
@@ -348,9 +347,7 @@ def _counterexample(report: Verified) -> dict[str, Any] | None:
     return {
         "memory": list(found.memory),
         "expected": list(found.expected),
-        "obtained": list(found.obtained),
         "cells": list(found.cells),
-        "wrong_cells": list(found.wrong_cells),
         "steps": found.limit,
         "complexity": found.complexity,
         "words": f"n = {found.complexity}, {len(found.memory)} cells: after {found.limit} steps at most{limit}, "
