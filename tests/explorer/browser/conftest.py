@@ -24,7 +24,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-SLOW = 6_000  # milliseconds: the machine may be busy
+SLOW = 20_000  # milliseconds: the machine may be busy
 expect.set_options(timeout=SLOW)
 
 

@@ -7,6 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
+from nram.extensions import get_task
 from nram.extras import missing
 from nram.pictures.shapes import COLOURS
 from nram.programs.library import load_program
@@ -290,8 +291,8 @@ def test_the_network_of_what_was_shown_before(page, explorer):
     expect(page).to_have_url(re.compile("n=5&"))
     expect(page.locator(".network-view .stage").first).to_be_visible()
     page.goto(explorer.link("network", program="copy@trained", task="copy", n=5, seed=9))
-    expect(page.locator(".network-view").get_by_label("Seed")).to_have_value("9")
-    ready(page, "network")
+    memory = " ".join(map(str, get_task("copy").sample(5, 1, 9)[0].input))
+    expect(page.locator(".network-view").get_by_label("Memory", exact=True)).to_have_value(memory)
     page.keyboard.press("1")  # and back: the machine begins with the input of the network
     expect(page).to_have_url(re.compile("machine.*seed=9"))
 

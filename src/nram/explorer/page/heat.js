@@ -190,6 +190,7 @@ export class NetworkView {
     const job = this.jobs;
     const source = this.app.api.source(this.info.program, input.memory, input.size, input.steps);
     const { hardStage, network, about } = this;
+    this.app.remember(this.info, input);
     const shape = JSON.stringify([network, input.size ?? input.memory.length]);
     this.wait(this.compiled.has(shape) ? "" : "The network is being compiled for this number of cells …");
     this.stage.classList.add("waiting");
@@ -214,7 +215,6 @@ export class NetworkView {
       }
     }
     this.values = input.values;
-    this.app.remember(this.info, input);
     this.stage.hidden = false;
     this.problem.hidden = true;
     await this.player.open(this.soft.steps, this.position);

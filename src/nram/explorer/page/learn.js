@@ -9,7 +9,7 @@ const MOST_NOTES = 200;
 const MOST_SECONDS = 600;
 const REDRAW = 250; // milliseconds
 const REFRESH = 2000; // milliseconds between two looks at the jobs, while one is running
-const METHODS = [["both", "Search, then train"], ["search", "Search"], ["train", "Train"]];
+const METHODS = [["both", "Both"], ["search", "Search"], ["train", "Train"]];
 const STATUS = { running: "▶ running", done: "✓ done", stopped: "‖ stopped", failed: "✗ failed" };
 
 /** Examples to try: what they are called, the name of the file, and its lines. */
@@ -79,7 +79,7 @@ export class LearnView {
       el("div", { class: "buttons" }, pick, this.file, sample),
       field("Name", this.name, "The name of the program and of its folder."),
       el("div", { class: "pair" }, field("Seconds", this.budget), field("Method", this.method)),
-      el("p", { class: "hint" }, "It is trained only with 90 seconds or more, if the search finds nothing."),
+      el("p", { class: "hint" }, "Both: search first, then train if nothing was found, in 90 seconds or more."),
       el(
         "details",
         null,
