@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+import socket
+from contextlib import ExitStack
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from nram.explorer.settings import MOST_WAITING
 from nram.extensions import get_task
 from nram.programs.interpret import Ending, Step, trace
 from nram.programs.library import load_program
@@ -314,6 +318,20 @@ def test_a_memory_that_cannot_be_used_leaves_a_stage_that_is_marked(page, explor
     memory.fill("1 2 x")
     expect(page.locator(".stage-place")).to_have_class(re.compile("stale"))
     memory.fill("4 7 8 5 0 0 0 0 1")
+    expect(page.locator(".stage-place")).not_to_have_class(re.compile("stale"))
+
+
+def test_a_server_with_too_many_connections_says_so(page, explorer):
+    open_at(page, explorer, program="reverse@searched", memory="4 7 8 5 0 0 0 0 0")
+    parts = urlsplit(explorer.url)
+    with ExitStack() as opened:
+        for _ in range(MOST_WAITING):
+            opened.enter_context(socket.create_connection((parts.hostname or "", parts.port or 0)))
+        memory = page.get_by_label("Memory", exact=True)
+        memory.fill("4 7 8 5 0 0 0 0 1")
+        expect(page.locator(".input-panel .error").first).to_contain_text("too many connections")
+    expect(page.locator(".stage-place")).to_have_class(re.compile("stale"))
+    memory.fill("4 7 8 5 0 0 0 1 1")
     expect(page.locator(".stage-place")).not_to_have_class(re.compile("stale"))
 
 
