@@ -18,12 +18,12 @@ from playwright.sync_api import Page, ViewportSize, sync_playwright
 IMAGES = Path(__file__).parent / "images"
 VIEWS = {
     "explorer-machine": ("machine?program=merge@searched&task=merge&n=5&seed=0&step=4", ".below"),
-    "explorer-network": ("network?program=merge@trained&task=merge&n=3&seed=0&step=3", ".hard-place"),
+    "explorer-network": ("network?program=merge@trained&task=merge&n=3&seed=0&step=3", "section:has(> .hard-place)"),
     "explorer-runs": ("runs?run=copy-1", ".curve-panel"),
 }
 """Links, and the part of each view at whose end the picture ends."""
 SIZE: ViewportSize = {"width": 1280, "height": 1400}
-MARGIN = 16  # pixels below the last part
+MARGIN = 12  # pixels below the last part: less than to the next one
 
 
 def main() -> None:

@@ -92,14 +92,17 @@ export class PathsPanel {
     brush.textAlign = "center";
     const wide = brush.measureText(grouped(start + steps.length)).width;
     const each = Math.ceil((wide + 8) / this.step);
-    const right = LEFT + steps.length * this.step - wide / 2;
+    const end = LEFT + Math.max(steps.length * this.step, wide);
+    let free = LEFT; // from here on there is no number yet
     steps.forEach((step, index) => {
       const x = LEFT + (index + 0.5) * this.step;
       if (rows) {
         brush.fillText(String(step.row + 1), x, under + 10);
       }
-      if (index % each === 0 && (index === 0 || x <= right)) {
-        brush.fillText(grouped(start + index + 1), index === 0 ? Math.max(x, LEFT + wide / 2) : x, low);
+      const left = Math.max(x - wide / 2, index === 0 ? LEFT : 0); // the first one beside the word, not on it
+      if (index % each === 0 && left >= free && left + wide <= end + 1) {
+        brush.fillText(grouped(start + index + 1), left + wide / 2, low);
+        free = left + wide + 4;
       }
     });
   }
