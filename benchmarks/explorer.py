@@ -5,9 +5,9 @@
 
 `steps` asks for one step of each program of the zoo, `million` for pieces of a run of a million steps. `states` asks
 for pieces of 200,000 steps of a program with two states, which machine code cannot skip. `networks` asks for whole runs
-of the zoo's networks on 64 cells. `clients` lets a hundred clients step at once, each through a run of its own, and
-compares every answer with the interpreter. The server is a process of its own. The clients are on the same machine and
-need its processor too.
+of the zoo's networks on 64 cells, `uncached` for the first run of each where no compiled code is cached. `clients` lets
+a hundred clients step at once, each through a run of its own, and compares every answer with the interpreter. The
+server is a process of its own. The clients are on the same machine and need its processor too.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ from __future__ import annotations
 import argparse
 import http.client
 import json
+import os
 import platform
 import statistics
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -81,10 +83,11 @@ class Client:
 
 
 @contextmanager
-def server() -> Iterator[int]:
-    """A server on a port that is free."""
+def server(**variables: str) -> Iterator[int]:
+    """A server on a port that is free, with these environment variables besides."""
     command = [sys.executable, "-m", "nram", "serve", "--no-browser", "--port", "0", "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+    pipe, null = subprocess.PIPE, subprocess.DEVNULL
+    with subprocess.Popen(command, stdout=pipe, stderr=null, text=True, env={**os.environ, **variables}) as process:
         assert process.stdout is not None
         try:
             yield json.loads(process.stdout.readline())["port"]
@@ -134,7 +137,21 @@ def networks(port: int) -> dict[str, Any]:
         times += seconds[1:]
     return summary(times) | {
         "first_ms": _ms(statistics.median(first)),
+        "first_p95_ms": _ms(sorted(first)[int(0.95 * len(first))]),
         "first_most_ms": _ms(max(first)),
+        "networks": len(first),
+        "cells": CELLS,
+    }
+
+
+def uncached(port: int) -> dict[str, Any]:
+    """The first run of each network of the zoo. The server's cache of compiled code is empty at the beginning."""
+    found = networks(port)
+    return {
+        "requests": found["networks"],
+        "median_ms": found["first_ms"],
+        "p95_ms": found["first_p95_ms"],
+        "most_ms": found["first_most_ms"],
         "cells": CELLS,
     }
 
@@ -183,6 +200,7 @@ PARTS: dict[str, Callable[[int], dict[str, Any]]] = {
     "million": million,
     "states": states,
     "networks": networks,
+    "uncached": uncached,
     "clients": clients,
 }
 
@@ -195,7 +213,10 @@ def main() -> None:
     with chosen.out.open("a") as out:
         for part in chosen.parts.split(","):
             began = time.perf_counter()
-            with server() as port:
+            with (
+                tempfile.TemporaryDirectory() as empty,
+                server(**({"XDG_CACHE_HOME": empty} if part == "uncached" else {})) as port,
+            ):
                 found = PARTS[part](port)
             found["seconds"] = round(time.perf_counter() - began, 1)
             line = {"subject": part, "seed": 0, "command": f"benchmarks/explorer.py --parts {part}", **found}

@@ -315,6 +315,7 @@ def explorer(found: Lines) -> list[list[str]]:
         "million": "a piece of a run of a million steps",
         "states": "a piece of 200,000 steps, two states",
         "networks": "a network, 64 cells",
+        "uncached": "the first run of a network, nothing cached",
         "clients": "a step, a hundred clients at once",
     }
     rows = [["", "requests", "median", "95% are faster than", "slowest", "first"]]

@@ -13,15 +13,17 @@ import sys
 import tempfile
 from pathlib import Path
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, ViewportSize, sync_playwright
 
 IMAGES = Path(__file__).parent / "images"
 VIEWS = {
-    "explorer-machine": "machine?program=merge@searched&task=merge&n=5&seed=0&step=4",
-    "explorer-network": "network?program=merge@trained&task=merge&n=4&seed=0&step=6",
-    "explorer-runs": "runs?run=copy-1",
+    "explorer-machine": ("machine?program=merge@searched&task=merge&n=5&seed=0&step=4", ".below"),
+    "explorer-network": ("network?program=merge@trained&task=merge&n=3&seed=0&step=3", "section:has(> .hard-place)"),
+    "explorer-runs": ("runs?run=copy-1", ".curve-panel"),
 }
-SIZE = {"width": 1280, "height": 860}
+"""Links, and the part of each view at whose end the picture ends."""
+SIZE: ViewportSize = {"width": 1280, "height": 1400}
+MARGIN = 12  # pixels below the last part: less than to the next one
 
 
 def main() -> None:
@@ -37,18 +39,23 @@ def main() -> None:
             assert server.stdout is not None
             url = json.loads(server.stdout.readline())["url"]
             browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-            for name, view in VIEWS.items():
+            for name, (view, last) in VIEWS.items():
                 page = browser.new_page(viewport=SIZE, color_scheme="light")
-                take(page, f"{url}#{view}", IMAGES / f"{name}.png")
+                take(page, f"{url}#{view}", last, IMAGES / f"{name}.png")
             browser.close()
             server.terminate()
 
 
-def take(page: Page, url: str, out: Path) -> None:
+def take(page: Page, url: str, last: str, out: Path) -> None:
     page.goto(url)
+    part = page.locator(f"main > section:not([hidden]) {last}").first
+    part.wait_for(timeout=120_000)  # a network is compiled first
     page.wait_for_load_state("networkidle")
-    page.wait_for_timeout(2500)  # a network is compiled first
-    page.screenshot(path=out)
+    box = part.bounding_box()
+    assert box is not None
+    page.screenshot(
+        path=out, clip={"x": 0, "y": 0, "width": SIZE["width"], "height": box["y"] + box["height"] + MARGIN}
+    )
     print(out)
 
 

@@ -35,6 +35,8 @@ class _Process:
     prepared = False
     job = False
     """A job runs that can save its work."""
+    how = ""
+    """The job stops, in words."""
     asked_at: float | None = None
     """When the job was asked to stop."""
     output_error: OSError | None = None
@@ -106,10 +108,16 @@ def output_error() -> OSError | None:
 
 
 class interruptible:
-    """A context in which a job runs. Entering it returns a function that says whether the job should save and stop."""
+    """A context in which a job runs. Entering it returns a function that says whether the job should save and stop.
+
+    `how` says in words how it stops, for the user who has asked for it.
+    """
+
+    def __init__(self, how: str = "stopping after this step, then saving"):
+        self.how = how
 
     def __enter__(self) -> Callable[[], bool]:
-        _Process.job = True
+        _Process.job, _Process.how = True, self.how
         return lambda: _Process.asked_at is not None
 
     def __exit__(self, *exception) -> None:
@@ -129,7 +137,7 @@ def _notice() -> None:
         _end()
     if _Process.asked_at is None:
         _Process.asked_at = time.monotonic()
-        text = f"{_Process.name}: stopping after this step, then saving; Ctrl-C again stops at once"
+        text = f"{_Process.name}: {_Process.how}; Ctrl-C again stops at once"
         # In a thread of its own: a pipe that nobody reads must not hold up the next signal.
         threading.Thread(target=_say, args=(text,), daemon=True).start()
 

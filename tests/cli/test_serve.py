@@ -52,6 +52,8 @@ def test_where_others_reach_it_it_asks_for_a_token_and_says_so(nram, tmp_path):
     process.terminate()
     outcome = nram.wait(process)
     assert "others can reach it" in outcome.err and "not encrypted" in outcome.err
+    assert "put the IP address of this one into it" in outcome.err  # 127.0.0.1 leads others to themselves
+    assert "nram serve: ending; jobs save what they have found; Ctrl-C again" in outcome.err
 
 
 def test_the_token_can_be_given_in_the_environment(nram, tmp_path):
@@ -108,6 +110,8 @@ def test_a_page_is_written(call, tmp_path):
         (("copy", "--out", "copy.html", "--memory", "1 2 x"), "x"),
         (("copy", "--out", "copy.html", "--complexity", "100000"), "more than 4096 cells"),
         (("copy", "--out", "copy.html", "--max-steps", "5"), "--max-steps is for --memory"),
+        (("copy", "--out", "copy.html", "--memory-size", "9"), "--memory-size is for --memory"),
+        (("copy", "--out", "copy.html", "--memory", "1 2", "--memory-size", "1"), "is smaller"),
         (("copy", "--out", "copy.html", "--memory", "1 2 0", "--max-steps", "99999999999"), "give fewer"),
     ],
 )
@@ -126,4 +130,6 @@ def test_a_program_without_a_task_needs_an_input(call, tmp_path):
     outcome = call("export-page", program, "--out", out)
     assert outcome.status == 2 and "give --memory or --task" in outcome.err
     assert call("export-page", program, "--out", out, "--memory", "1 2 0").status == 0
+    assert call("export-page", program, "--out", out, "--memory", "1 2", "--memory-size", "7").status == 0
+    assert '"input": [1, 2, 0, 0, 0, 0, 0]' in out.read_text()
     assert call("export-page", program, "--out", out, "--task", "copy").status == 0

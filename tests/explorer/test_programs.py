@@ -108,7 +108,7 @@ def test_names_stay_text(ask):
     assert HOSTILE not in svg and "&lt;img" in svg
 
 
-@pytest.mark.parametrize("form", ["text", "json", "svg", "c", "header", "python"])
+@pytest.mark.parametrize("form", ["text", "json", "svg", "c", "python"])
 def test_downloads(ask, form):
     found = ask("/api/download", program={"name": "reverse@searched"}, form=form)
     program = load_program("reverse@searched")
@@ -176,3 +176,9 @@ def test_the_forms_of_a_trained_program(ask):
 
 def test_modules_of_the_zoo_are_the_papers():
     assert {module.name for entry in zoo_entries() for module in entry.program.modules} <= set(MODULES)
+
+
+def test_an_unknown_module_is_to_be_named_to_the_server(ask):
+    text = "nram program 1\nregisters: r1\n\nalways:\n    o1 = NOTHING(r1)\n    halt\n"
+    found = ask("/api/program", 400, program={"text": text})
+    assert "(nram serve --module" in found["lines"][0][1]

@@ -31,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     source = parser.add_mutually_exclusive_group()
     source.add_argument("--memory", metavar="CELLS", help=f"the input at the start. {HELP}; here only one memory")
     add_input(source)
+    parser.add_argument("--memory-size", type=positive, metavar="M", help="pad that memory with zeros to M cells")
     parser.add_argument("--task", metavar="TASK", help="offer instances of this task (default: the program's task)")
     parser.add_argument("--complexity", type=positive, metavar="N", help=f"begin with this n (default: {FIRST})")
     parser.add_argument("--seed", type=natural, default=0, metavar="S", help="of the instances (default: 0)")
@@ -59,13 +60,15 @@ def run(arguments: argparse.Namespace) -> int:
 def _given(arguments: argparse.Namespace, program: Program) -> list[dict[str, Any]]:
     """The input that the user names, if there is one."""
     if arguments.memory is not None:
-        memory = prepare_memory(read_memory(arguments.memory))
+        memory = prepare_memory(read_memory(arguments.memory), arguments.memory_size)
         if memory.ndim != 1:
             raise UsageError("a page shows one memory, not a batch: give one")
     elif arguments.input is not None:
-        memory = prepare_memory(named_memory(program, arguments.input))
+        memory = prepare_memory(named_memory(program, arguments.input), arguments.memory_size)
     elif arguments.max_steps is not None:
         raise UsageError("--max-steps is for --memory: instances of a task have their T(n)")
+    elif arguments.memory_size is not None:
+        raise UsageError("--memory-size is for --memory: instances of a task have their size")
     else:
         return []
     require_limit(program, arguments.max_steps)

@@ -25,6 +25,7 @@ from nram.process import interruptible
 from nram.programs.library import load_program
 
 MOST_PORT = 65535
+ANY = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # all addresses of this machine, and the one that always is among them
 TOKEN = "NRAM_TOKEN"  # an environment variable: words of a command are seen by other users
 
 
@@ -78,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
     for folder in arguments.runs or []:
         if not folder.is_dir():
             raise UsageError(f"--runs {folder} is not a folder")
-    alone = is_loopback(arguments.host)
+    alone, named = is_loopback(arguments.host), arguments.host not in ANY
     token = os.environ.get(TOKEN) or (None if alone else secrets.token_urlsafe(24))
     settings = Settings(
         host=arguments.host,
@@ -99,15 +100,19 @@ def run(arguments: argparse.Namespace) -> int:
         if alone:
             note("It answers to this machine alone. Ctrl-C ends it.")
         else:
+            elsewhere = "" if named else " On other machines, put the IP address of this one into it."
             note(
-                f"It listens on {settings.host}: others can reach it, over a connection that is not encrypted. Who has "
-                "this address with its token can use it. Ctrl-C ends it."
+                f"It listens on {settings.host}: others can reach it, over a connection that is not encrypted. Anyone "
+                f"who has this address can use it.{elsewhere} Ctrl-C ends it."
             )
         sys.stdout.flush()
         if not arguments.no_browser and _has_browser():
             webbrowser.open(address if token is None else _private_page(Path(folder), address).as_uri())
 
-    with tempfile.TemporaryDirectory(prefix="nram-") as folder, interruptible() as stopping:
+    with (
+        tempfile.TemporaryDirectory(prefix="nram-") as folder,
+        interruptible("ending; jobs save what they have found") as stopping,
+    ):
         serve(settings, listening, ready, stopping)
     return 0
 
@@ -120,7 +125,7 @@ def _private_page(folder: Path, address: str) -> Path:
 
 
 def _address(settings: Settings) -> str:
-    host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(settings.host, settings.host)
+    host = ANY.get(settings.host, settings.host)
     if ":" in host and not host.startswith("["):
         host = f"[{host}]"
     return f"http://{host}:{settings.port}/" + (f"?token={quote(settings.token)}" if settings.token else "")

@@ -8,7 +8,6 @@ from typing import Any
 from nram.explorer.scenes import scene_of
 from nram.pictures.circuits import MAX_ROWS, program_rows
 from nram.programs.evidence import evidence_in_parts, evidence_table
-from nram.programs.files import to_json_text
 from nram.programs.ir import Program
 from nram.programs.simplify import size_of
 from nram.programs.text import operation_to_text, row_to_text, to_text
@@ -29,7 +28,6 @@ def program_info(program: Program) -> dict[str, Any]:
         "needs_limit": program.needs_limit,
         "registers": list(program.registers),
         "text": text,
-        "json": to_json_text(program),
         "fingerprint": program.fingerprint,
         "size": str(size_of(program)),
         "rows": _rows(program, text),
@@ -40,7 +38,6 @@ def program_info(program: Program) -> dict[str, Any]:
             "proven_for_every_length": program.proven_for_every_length,
             **evidence_in_parts(program),
         },
-        "layout": None if program.layout is None else str(program.layout),
     }
 
 

@@ -150,8 +150,10 @@ async def _body(request: Request) -> Any:
         raise Refused("the request ended early") from None
     try:
         return parse_json(bytes(content).decode())
+    except UnicodeDecodeError:
+        raise Refused("the request cannot be read: it is not UTF-8 text") from None
     except ValueError as error:
-        raise Refused(f"the request is not JSON: {error}") from None
+        raise Refused(f"the request cannot be read: {error}") from None
 
 
 async def _answered(request: Request, answer: Callable[[Any], Any]) -> Response:
@@ -163,10 +165,15 @@ async def _answered(request: Request, answer: Callable[[Any], Any]) -> Response:
 
 def refusal(error: NramError) -> Response:
     """The answer that says what is wrong. Problems of a program's text have their lines."""
-    value: dict[str, Any] = {"error": str(error)}
+    value: dict[str, Any] = {"error": _for_the_page(str(error))}
     if isinstance(error, ProgramError):
-        value["lines"] = [_with_line(problem) for problem in error.problems]
+        value["lines"] = [_with_line(_for_the_page(problem)) for problem in error.problems]
     return JSONResponse(value, getattr(error, "status", 400))
+
+
+def _for_the_page(words: str) -> str:
+    """Files of users are named to the server, not to a command that the reader of the page could repeat."""
+    return words.replace("name its file (--", "name its file when the explorer starts (nram serve --")
 
 
 def _with_line(problem: str) -> tuple[int | None, str]:

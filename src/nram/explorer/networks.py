@@ -7,6 +7,7 @@ only a machine of another shape or a memory of another size is compiled.
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any
@@ -52,6 +53,8 @@ class SoftRequest:
 class _Network:
     """A trained network: where its weights are, and what it was trained for."""
 
+    reference: Mapping[str, Any]
+    """What a link says to name it."""
     title: str
     source: str
     """A name of the zoo, or a run's folder."""
@@ -69,6 +72,7 @@ def show_network(explorer: Explorer, request: NetworkRequest) -> dict[str, Any]:
         machine = _loaded(network.source, network.member, network.version)
     config = network.config
     return {
+        "network": network.reference,
         "title": network.title,
         "task": config.task_name,
         "registers": machine.wiring.registers,
@@ -98,7 +102,6 @@ def run_soft(explorer: Explorer, request: SoftRequest) -> dict[str, Any]:
         wires, willing, finish = (
             np.asarray(one)[:steps] for one in (recording.wires, recording.willing, recording.finish)
         )
-        output = np.asarray(recording.output)
     return {
         "memory_size": len(memory),
         "steps": steps,
@@ -106,11 +109,9 @@ def run_soft(explorer: Explorer, request: SoftRequest) -> dict[str, Any]:
         "tape": _quantised(tape),
         "register_heat": _quantised(registers),
         "wires": _quantised(wires),
-        "output": _quantised(output),
         "willing": _rounded(willing),
         "finish": _rounded(finish),
         "best": {"memory": tape.argmax(-1).tolist(), "registers": registers.argmax(-1).tolist()},
-        "output_best": output.argmax(-1).tolist(),
     }
 
 
@@ -120,7 +121,8 @@ def _find(explorer: Explorer, reference: Reference) -> _Network:
         entry, run, version = open_member(explorer.settings, reference.run, reference.member)
         config = run.member_config(reference.member)
         title = f"member {reference.member} of {entry.id}"
-        return _Network(title, str(entry.path), reference.member, version, config)
+        name = {"run": reference.run, "member": reference.member}
+        return _Network(name, title, str(entry.path), reference.member, version, config)
     if reference.name is None:
         raise UsageError("the request names no network: give name, or run and member")
     require("train", "a network")
@@ -132,7 +134,9 @@ def _find(explorer: Explorer, reference: Reference) -> _Network:
         names = ", ".join(entry.title for entry in zoo_entries() if entry.has_weights)
         raise Refused(f"there is no network {shown(reference.name)}: choose one of {names}", 404)
     with zoo_weights(found) as path:
-        return _Network(f"{found.title} of the zoo", found.title, None, (0, 0), read_config(path))
+        return _Network(
+            {"name": found.title}, f"{found.title} of the zoo", found.title, None, (0, 0), read_config(path)
+        )
 
 
 @lru_cache(maxsize=16)

@@ -11,14 +11,14 @@ from nram.explorer.about import program_info
 from nram.explorer.answering import Refused, Turns, action
 from nram.explorer.folders import find_entry as find_run
 from nram.explorer.references import Reference, program_of
-from nram.explorer.settings import MOST_CELLS, MOST_EXAMPLES, MOST_PIECE, MOST_STEPS, MOST_TEXT
+from nram.explorer.settings import MOST_CELLS, MOST_EXAMPLES, MOST_STEPS, MOST_TEXT
 from nram.extensions import known_task, task_names
 from nram.extras import missing
 from nram.pictures.circuits import program_svg
 from nram.programs.files import to_json_text
 from nram.programs.ir import Program
 from nram.programs.library import find_entry, zoo_entries
-from nram.programs.native.c_source import symbol_for, to_c, to_header
+from nram.programs.native.c_source import symbol_for, to_c
 from nram.programs.python_source import function_name, to_python
 from nram.programs.text import to_text
 from nram.records import Span
@@ -26,13 +26,12 @@ from nram.records import Span
 if TYPE_CHECKING:
     from nram.explorer.server import Explorer
 
-Form = Literal["text", "json", "svg", "c", "header", "python"]
+Form = Literal["text", "json", "svg", "c", "python"]
 TYPES: dict[Form, tuple[str, str]] = {
     "text": (".nram", "text/plain"),
     "json": (".json", "application/json"),
     "svg": (".svg", "image/svg+xml"),
     "c": (".c", "text/x-c"),
-    "header": (".h", "text/x-c"),
     "python": (".py", "text/x-python"),
 }
 
@@ -57,12 +56,9 @@ def start(explorer: Explorer, request: _Nothing) -> dict[str, Any]:
             *(_listed(name, program, False) for name, program in explorer.settings.programs.items()),
             *(_listed(entry.title, entry.program, entry.has_weights and training) for entry in zoo_entries()),
         ],
-        "runs": training,
-        "learn": True,
         "limits": {
             "cells": MOST_CELLS,
             "steps": MOST_STEPS,
-            "piece": MOST_PIECE,
             "text": MOST_TEXT,
             "examples": MOST_EXAMPLES,
         },
@@ -100,14 +96,17 @@ def show(explorer: Explorer, request: ProgramRequest) -> dict[str, Any]:
     program = program_of(explorer, request.program)
     name = request.program.name
     entry = None if name is None or name in explorer.settings.programs else find_entry(name)
-    given = asdict(request.program)
+    given = asdict(request.program) | {"name": entry.title if entry is not None else name}
     reference = {
         key: value for key, value in given.items() if value not in (None, 0) and (key, value) != ("form", "task")
     }
     run = request.program.run
     trained = run is not None and find_run(explorer.settings, run).kind == "train"  # a learn folder has programs alone
     network = trained or (entry is not None and entry.has_weights)
-    title = entry.title if entry is not None else name or program.name
+    title = reference.get("name", program.name)
+    if run is not None:
+        which = f"member {request.program.member}" if trained else f"program {request.program.member + 1}"
+        title = f"{program.name}, {which} of {run}"
     with DRAWING_TURNS.taken():
         info = program_info(program)
     return info | {"program": reference, "title": title, "network": network}
@@ -132,7 +131,6 @@ def download(explorer: Explorer, request: DownloadRequest) -> dict[str, str]:
         "json": lambda: to_json_text(program),
         "svg": lambda: program_svg(program),
         "c": lambda: to_c(program, symbol),
-        "header": lambda: to_header(program, symbol),
         "python": lambda: to_python(program, function_name(program)),
     }
     return {"name": f"{symbol}{suffix}", "type": kind, "content": contents[request.form]()}

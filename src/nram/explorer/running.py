@@ -48,7 +48,7 @@ def trace(explorer: Explorer, request: TraceRequest) -> dict[str, Any]:
     memory = prepare_memory(request.memory, request.memory_size).tolist()
     if program.needs_limit and request.max_steps is None:
         raise NramError(f"{program.name} is right only when it is stopped at T(n): give the number of steps")
-    limit = default_max_steps(len(memory)) if request.max_steps is None else request.max_steps
+    limit = default_limit(program, len(memory)) if request.max_steps is None else request.max_steps
     ending, on_the_way = _runs.of(program, memory, limit)
     start = min(request.start, ending.steps)
     machine = machine_after(program, memory, start, on_the_way)
@@ -64,6 +64,12 @@ def trace(explorer: Explorer, request: TraceRequest) -> dict[str, Any]:
         "steps": [step_of(machine) for _ in range(min(request.count, ending.steps - start))],
         "ending": {"memory": ending.memory, "registers": ending.registers},
     }
+
+
+def default_limit(program: Program, cells: int) -> int:
+    """The step limit of a run for which none is given: that of the command line, or the most that can be shown."""
+    limit = default_max_steps(cells)
+    return limit if _is_native(program) else min(limit, MOST_INTERPRETED)
 
 
 def step_of(machine: Machine) -> dict[str, Any]:

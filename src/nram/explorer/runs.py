@@ -189,7 +189,7 @@ class _Follower:
         return "stopped" if self.position else "new"
 
     def _rows(self) -> tuple[list[list[Any]], bool]:
-        """Further rows, and whether the file begins anew. Reads a piece of bounded size."""
+        """Further rows, and whether the file begins again. Reads a piece of bounded size."""
         try:
             # Not through a link, and without waiting for the other end of a pipe.
             descriptor = os.open(

@@ -67,7 +67,9 @@ class Guard:
             given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
             if given and method == "GET" and self.is_token(given):
                 answer = RedirectResponse("/", 303)
-                answer.set_cookie(self.cookie, given, httponly=True, samesite="strict", path="/")
+                # Not strict: the page or the program in which the address was opened is another site to the browser.
+                # What acts is a POST, to which a lax cookie of another site is not added; others are checked below.
+                answer.set_cookie(self.cookie, given, httponly=True, samesite="lax", path="/")
                 return answer
             if not self.is_token(_cookie(headers.get("cookie", ""), self.cookie)):
                 return PlainTextResponse("Open the address that nram serve printed: it ends in ?token=...\n", 401)

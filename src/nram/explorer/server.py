@@ -21,6 +21,7 @@ from starlette.routing import Route
 
 from nram.errors import UsageError
 from nram.explorer import jobs, networks, programs, running, runs
+from nram.explorer.connections import Connection
 from nram.explorer.jobs import Jobs
 from nram.explorer.safety import Guard
 from nram.explorer.settings import MOST_WAITING, Settings
@@ -107,6 +108,7 @@ def serve(
     app = create_app(settings)
     config = uvicorn.Config(
         app,
+        http=Connection,
         log_level="warning",
         access_log=False,
         server_header=False,

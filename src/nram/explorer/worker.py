@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import select
 import sys
 import threading
 import time
@@ -157,12 +158,11 @@ class _Stopping:
         told = read or os.read(self.descriptor, 100)  # "stop", or nothing at the end
         self.asked = True
         if not at_once:
-            late = threading.Timer(GRACE, self._end)
-            late.daemon = True
-            late.start()
-            while told:
+            deadline = time.monotonic() + GRACE
+            while told and select.select([self.descriptor], [], [], max(0.0, deadline - time.monotonic()))[0]:
                 told = os.read(self.descriptor, 100)
-            time.sleep(GRACE_ALONE)
+            if not told:
+                time.sleep(max(0.0, min(GRACE_ALONE, deadline - time.monotonic())))
         self._end()
 
     def _end(self) -> None:
@@ -182,12 +182,13 @@ def _learn(request: LearnRequest, emit: Emit, stopping: _Stopping, asked: Callab
         write_atomically(path, request.content.encode())
         results = tuple(name.strip() for name in (request.result or "").split(",") if name.strip())
         file = read_examples(path, Reading(request.cells, results, request.layout))
-    except (NramError, OSError) as error:  # nothing was learned: the folder would only be in the way
-        path.unlink(missing_ok=True)
-        folder.rmdir()
+        job = LearningJob(file, folder, request.budget, request.seed, request.method)
+        learned = job.run(_Telling(emit, file), asked)
+    except (NramError, OSError) as error:
+        if set(os.listdir(folder)) <= {request.file}:  # nothing was learned: the folder would only be in the way
+            path.unlink(missing_ok=True)
+            folder.rmdir()
         raise NramError(str(error).replace(str(path), request.file)) from None
-    job = LearningJob(file, folder, request.budget, request.seed, request.method)
-    learned = job.run(_Telling(emit, file), asked)
     program = learned.program
     emit(
         "result",
@@ -257,7 +258,6 @@ class _Telling(LearningCallbacks):
             "seconds": best.seconds,
             "input": instance.input,
             "expected": instance.output,
-            "obtained": best.obtained,
             "cells": wrong_cells(best.obtained, instance),
             "steps": instance.steps,
         }
@@ -347,9 +347,7 @@ def _counterexample(report: Verified) -> dict[str, Any] | None:
     return {
         "memory": list(found.memory),
         "expected": list(found.expected),
-        "obtained": list(found.obtained),
         "cells": list(found.cells),
-        "wrong_cells": list(found.wrong_cells),
         "steps": found.limit,
         "complexity": found.complexity,
         "words": f"n = {found.complexity}, {len(found.memory)} cells: after {found.limit} steps at most{limit}, "

@@ -50,6 +50,8 @@ def summary_of_learning(path: Path, running: bool) -> Summary:
 
 
 def verdict_of(report: Reported) -> str:
+    if not report.found and report.seconds < 0.05:
+        return "NOT FOUND: stopped before the search began."
     what = "FOUND" if report.found else "NOT FOUND"
     asks = ". Other programs fit too, and give other answers elsewhere" if report.question is not None else ""
     return f"{what} in {report.seconds:.1f} s{asks}."

@@ -55,7 +55,7 @@ def explorer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Explorer]:
         assert process.wait(20) in (0, 130)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # an event loop runs as long as Playwright does: other tests need none
 def browser() -> Iterator[Browser]:
     path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
     if path is None:
@@ -86,8 +86,13 @@ def new_page(browser: Browser) -> Iterator[Callable[..., Page]]:
     yield opened
     for context in contexts:
         context.close()
-    expected = "the server responded with a status of 4"  # what the page asks for on purpose, with bad input
-    assert [words for words in errors if expected not in words and "net::ERR_ABORTED" not in words] == []
+    # with bad input, by pages that were left, and of a server that is kept busy on purpose
+    expected = (
+        "the server responded with a status of 4",
+        "net::ERR_ABORTED",
+        "the server responded with a status of 503",
+    )
+    assert [words for words in errors if not any(one in words for one in expected)] == []
 
 
 @pytest.fixture

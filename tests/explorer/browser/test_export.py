@@ -192,3 +192,18 @@ def test_a_long_run_leaves_the_page_usable(page, tmp_path):
     page.keyboard.press("End")
     expect(page.locator(".step-words")).to_contain_text("Stopped at the limit of 2,000,000 steps")
     assert shown(page)[0][0] == (1 + steps) % 4
+
+
+def test_a_link_with_a_bad_memory_shows_the_first_input_and_says_what_is_wrong(page, tmp_path):
+    program = load_program("reverse@searched")
+    path = tmp_path / "page.html"
+    path.write_text(exported_page(program, task_inputs(program, get_task("reverse"))))
+    page.goto(f"{path.as_uri()}#m=abc")
+    error = page.locator(".export-inputs .error").nth(1)
+    expect(error).to_have_text("A memory has at least 3 cells.")
+    page.goto("about:blank")
+    page.goto(f"{path.as_uri()}#m=1,abc,0")
+    expect(error).to_have_text("Cell 1: “abc” is not a whole number from 0 up.")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".step-words")).to_contain_text("Step 2 of")
+    expect(error).to_be_visible()

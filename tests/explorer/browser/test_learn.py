@@ -92,6 +92,8 @@ def test_a_job_that_is_watched_and_stopped(form):
     candidates = page.locator(".numbers-line dd").first
     expect(candidates).to_have_text(re.compile("^[1-9][0-9,]*$"))
     expect(page.locator(".learn-live .curve path").first).to_have_attribute("d", re.compile("^M"))
+    expect(page.get_by_text("What happened")).to_be_visible()
+    expect(page.locator(".job-list li").first).to_contain_text(re.compile("running, 0:0[2-9]"))  # it is looked at again
     # Another view, and back: the job goes on.
     page.get_by_role("link", name="Machine").click()
     page.get_by_role("link", name="Learn").click()

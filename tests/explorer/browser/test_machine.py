@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+import socket
+from contextlib import ExitStack
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from nram.explorer.settings import MOST_WAITING
 from nram.extensions import get_task
 from nram.programs.interpret import Ending, Step, trace
 from nram.programs.library import load_program
@@ -129,6 +133,10 @@ def test_the_time_line_and_the_position(page, explorer):
     paths = page.get_by_label("Cells that steps 1 to")
     paths.click(position={"x": 44 + 26 * 5.5, "y": 20})  # the sixth step
     expect(page.locator(".step-words")).to_contain_text("Step 6 of")
+    page.keyboard.press("g")
+    page.keyboard.type("5")
+    page.keyboard.press("Enter")
+    expect(page.locator(".step-words")).to_contain_text("Step 6 of")
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("ArrowLeft")
     expect(page).to_have_url(re.compile("step=3"))
@@ -150,14 +158,16 @@ def test_cells_are_edited_from_the_keyboard(page, explorer):
 
 
 BAD = [
-    ("Memory", "1 2 x 4", "Cell 2: “x” is not a whole number."),
+    ("Memory", "1 2 x 4", "Cell 2: “x” is not a whole number from 0 up."),
     ("Memory", "1 2 9 4", "Cell 2 holds 9, but with 4 cells the values are 0 to 3."),
     ("Memory", "", "Type the memory"),
     ("Memory", "1 0", "A memory has at least 3 cells."),
     ("Memory", "1 <b>2</b> 0 0", "Cell 1: “<b>2</b>” is not"),
-    ("Cells", "5000", "1 to 4096 cells."),
-    ("Step limit", "-1", "0 to 10000000 steps."),
+    ("Cells", "5000", "3 to 4,096 cells."),
+    ("Cells", "2", "3 to 4,096 cells."),
+    ("Step limit", "-1", "0 to 10,000,000 steps."),
     ("n", "4000", "needs more than 4096 cells"),
+    ("n", "100000", "A whole number, 1 to 4,096."),
 ]
 
 
@@ -282,7 +292,7 @@ def test_keys_on_the_time_line_and_without_letters(page, explorer):
     expect(page.locator(".control.main")).to_have_attribute("aria-label", "Pause")
     page.keyboard.press(" ")
     page.keyboard.press("?")
-    page.get_by_label("Keys of one character").uncheck()
+    page.get_by_label("Single-key shortcuts").uncheck()
     page.keyboard.press("Escape")
     for _ in range(2):  # the browser keeps it
         page.keyboard.press("2")
@@ -295,7 +305,7 @@ def test_keys_on_the_time_line_and_without_letters(page, explorer):
         page.reload()
         expect(page.locator(".step-words")).to_contain_text("End")
     page.get_by_role("button", name="Help on keys").click()
-    page.get_by_label("Keys of one character").check()
+    page.get_by_label("Single-key shortcuts").check()
     page.get_by_role("button", name="Close").click()
     page.locator("h1").click()
     page.keyboard.press("2")
@@ -308,6 +318,20 @@ def test_a_memory_that_cannot_be_used_leaves_a_stage_that_is_marked(page, explor
     memory.fill("1 2 x")
     expect(page.locator(".stage-place")).to_have_class(re.compile("stale"))
     memory.fill("4 7 8 5 0 0 0 0 1")
+    expect(page.locator(".stage-place")).not_to_have_class(re.compile("stale"))
+
+
+def test_a_server_with_too_many_connections_says_so(page, explorer):
+    open_at(page, explorer, program="reverse@searched", memory="4 7 8 5 0 0 0 0 0")
+    parts = urlsplit(explorer.url)
+    with ExitStack() as opened:
+        for _ in range(MOST_WAITING):
+            opened.enter_context(socket.create_connection((parts.hostname or "", parts.port or 0)))
+        memory = page.get_by_label("Memory", exact=True)
+        memory.fill("4 7 8 5 0 0 0 0 1")
+        expect(page.locator(".input-panel .error").first).to_contain_text("too many connections")
+    expect(page.locator(".stage-place")).to_have_class(re.compile("stale"))
+    memory.fill("4 7 8 5 0 0 0 1 1")
     expect(page.locator(".stage-place")).not_to_have_class(re.compile("stale"))
 
 
@@ -332,3 +356,17 @@ def test_a_stage_that_is_not_shown_any_more_is_not_kept(page, explorer):
     assert page.evaluate("window.listeners") == before
     page.emulate_media(color_scheme="dark")
     expect(page.locator(".paths canvas")).to_be_visible()
+
+
+def test_the_marks_of_a_tape_in_several_lines_take_one_line(new_page, explorer):
+    page = new_page(viewport={"width": 375, "height": 812})
+    open_at(page, explorer, program="merge@searched", n=8, step=4)
+    cells = page.locator(".cells")
+    expect(cells).to_have_class("cells wrapped")
+    assert page.locator(".cell[data-cell='2'] .mark").all_inner_texts() == ["R", "W"]
+    assert page.locator(".cell[data-cell='13'] .mark").all_inner_texts() == ["← 5"]
+    heights = page.locator(".cell").evaluate_all("cells => cells.map(cell => cell.offsetHeight)")
+    assert max(heights) - min(heights) <= 1  # rounded
+    page.set_viewport_size({"width": 1400, "height": 812})
+    expect(cells).to_have_class("cells")
+    assert page.locator(".cell[data-cell='13'] .marks").inner_text().split() == ["W", "o1", "←", "5"]

@@ -109,6 +109,18 @@ def test_a_live_run_is_drawn_as_it_grows(page, explorer, make):
     expect(page.locator(".run-told")).to_contain_text("What may help")
 
 
+def test_a_run_without_measurements_says_when_there_will_be_curves(page, explorer, make):
+    run = make("fresh")
+    with run.locked():
+        page.goto(explorer.link("runs", run="fresh"))
+        command = page.locator(".run-command")
+        expect(command).to_have_text("The curves come with the first measurement.")
+        expect(page.locator(".group-filter")).to_be_hidden()
+        run.append_metrics(row(1))
+        expect(page.locator(".group-filter")).to_be_visible()
+        expect(command).to_be_empty()
+
+
 def test_values_are_read_with_the_keyboard_and_the_mouse(page, explorer, make, no_axe_problems):
     make("read", 10, groups=3)
     page.goto(explorer.link("runs", run="read"))
@@ -151,9 +163,11 @@ def test_a_member_opens_its_machine_and_its_network(page, explorer, make):
         shutil.copy(path, run.path / "best" / "0.safetensors")
     page.goto(explorer.link("runs", run="trained"))
     page.get_by_role("button", name="Member 0: machine").click()
-    expect(page.locator(".machine-view .title-line h2")).to_have_text(re.compile("access|trained"))
+    expect(page.locator(".machine-view .title-line h2")).to_have_text("access, member 0 of trained")
     expect(page.locator(".step-words")).to_contain_text("Step 1")
-    page.go_back()
+    page.keyboard.press("4")  # its own network, not one of the zoo
+    expect(page.locator(".network-view .title-line h2")).to_have_text("member 0 of trained")
+    page.goto(explorer.link("runs", run="trained"))
     page.get_by_role("button", name="Member 0: network").click()
     expect(page.locator(".network-view .title-line h2")).to_contain_text("trained")
     expect(page.locator(".network-view canvas").first).to_be_visible()
@@ -186,6 +200,9 @@ def test_a_run_that_is_gone_is_explained(page, explorer):
 def test_on_a_phone_and_in_the_dark(new_page, explorer, make, no_axe_problems):
     make("pocket", 5, groups=3)
     page = new_page(viewport={"width": 390, "height": 844}, color_scheme="dark")
+    page.goto(explorer.link("runs"))
+    words = page.locator(".runs .words").first.bounding_box()
+    assert words is not None and words["width"] > 300  # a line of its own
     for link in (explorer.link("runs"), explorer.link("runs", run="pocket")):
         page.goto(link)
         expect(page.get_by_text("pocket").locator("visible=true").first).to_be_visible()

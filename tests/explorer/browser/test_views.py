@@ -7,6 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
+from nram.extensions import get_task
 from nram.extras import missing
 from nram.pictures.shapes import COLOURS
 from nram.programs.library import load_program
@@ -14,6 +15,8 @@ from nram.programs.text import to_text
 
 VIEWS = ["machine", "program", "evidence", "network", "compare", "learn", "runs"]
 WRONG_REVERSE = re.sub("verified: .*\n", "", to_text(load_program("reverse@searched"))).replace("DEC(r2)", "INC(r2)")
+
+needs_training = pytest.mark.skipif(missing("train") is not None, reason="needs the training library")
 
 
 def ready(page: Page, view: str) -> None:
@@ -72,6 +75,29 @@ def test_an_edited_text_is_in_the_link_even_with_errors(page, new_page, explorer
     assert other.locator("main b").count() == 0
 
 
+def test_an_error_in_the_text_is_seen_and_goes_with_it(page, explorer):
+    page.goto(explorer.link("program", program="walkbst@searched"))
+    ready(page, "program")
+    editor, facts = page.get_by_label("Text of the program"), page.locator(".program-view .facts")
+    expect(facts).to_contain_text("proven")
+    good = editor.input_value()
+    editor.press("Control+End")
+    page.keyboard.type("\n".join(f"    o{number} = NOTHING" for number in range(1, 9)))
+    expect(page.locator(".problems li").first).to_be_visible()
+    expect(facts).to_have_text("✗ the text has problems")
+    seen = editor.evaluate("area => area.scrollHeight - area.scrollTop - area.clientHeight")
+    assert seen <= 2  # the line of the cursor is the last one
+    editor.fill(good)
+    expect(page.locator(".program-view .hint")).not_to_contain_text("Edited.")
+    expect(facts).to_contain_text("proven")
+    expect(page).to_have_url(re.compile("program=walkbst%40searched"))
+    page.goto(explorer.link("program", program="text:nonsense"))
+    expect(page.locator(".problems li").first).to_be_visible()
+    expect(page.locator(".program-view .hint")).not_to_contain_text("pictures")
+    expect(page.get_by_label("Form of the network's program")).to_be_hidden()
+    assert page.locator(".program-view .circuit").count() == 0
+
+
 @pytest.mark.parametrize(
     ("name", "suffix", "words"), [("Text", ".nram", "nram program 1"), ("C", ".c", "#include"), ("SVG", ".svg", "<svg")]
 )
@@ -85,7 +111,7 @@ def test_files_of_a_program(page, explorer, tmp_path, name, suffix, words):
     assert words in (tmp_path / "file").read_text()
 
 
-@pytest.mark.skipif(missing("train") is not None, reason="needs the training library")
+@needs_training
 def test_a_trained_program_as_it_was_extracted(page, new_page, explorer):
     page.goto(explorer.link("program", program="copy@trained"))
     ready(page, "program")
@@ -214,12 +240,14 @@ def test_two_programs_side_by_side(page, explorer):
     for words in page.locator(".compare-side .step-words").all():
         expect(words).to_contain_text("Right")
     expect(page).to_have_url(re.compile("other=merge%40trained.*step="))
+    page.keyboard.press("1")
+    expect(page).to_have_url(re.compile("machine.program=merge%40searched&task=merge&n=3&seed=1"))
 
 
 # ---- network
 
 
-@pytest.mark.skipif(missing("train") is not None, reason="needs the training library")
+@needs_training
 def test_a_network_beside_its_program(page, explorer):
     page.goto(explorer.link("network", program="copy@trained", n=4, seed=3))
     ready(page, "network")
@@ -242,6 +270,53 @@ def test_a_network_beside_its_program(page, explorer):
     assert box is not None
     page.mouse.move(box["x"] + 40, box["y"] + box["height"] / 2)
     expect(page.locator(".readout").first).to_contain_text(re.compile(r"cell 0 is \d+ with probability"))
+
+
+@needs_training
+def test_the_network_of_what_was_shown_before(page, explorer):
+    """Of an edited program, the one for its task; an input that is too large for networks is replaced."""
+    page.goto(explorer.link("program", program="reverse@searched"))
+    ready(page, "program")
+    editor = page.get_by_label("Text of the program")
+    editor.fill(editor.input_value() + "# more\n")
+    expect(page.locator(".program-view .hint")).to_contain_text("Edited.")
+    page.locator(".program-view h2").click()
+    page.keyboard.press("4")
+    ready(page, "network")
+    expect(page.locator(".network-view .title-line h2")).to_have_text("reverse@trained of the zoo")
+    page.goto(explorer.link("machine", program="copy@trained", task="copy", n=50))
+    ready(page, "machine")
+    page.keyboard.press("4")
+    expect(page.locator(".network-view .title-line h2")).to_have_text("copy@trained of the zoo")
+    expect(page).to_have_url(re.compile("n=5&"))
+    expect(page.locator(".network-view .stage").first).to_be_visible()
+    page.goto(explorer.link("network", program="copy@trained", task="copy", n=5, seed=9))
+    memory = " ".join(map(str, get_task("copy").sample(5, 1, 9)[0].input))
+    expect(page.locator(".network-view").get_by_label("Memory", exact=True)).to_have_value(memory)
+    page.keyboard.press("1")  # and back: the machine begins with the input of the network
+    expect(page).to_have_url(re.compile("machine.*seed=9"))
+
+
+@needs_training
+def test_a_network_that_is_compiled_says_so(page, explorer):
+    held = []
+    page.route("**/api/soft", lambda route: held.append(route))
+    with page.expect_request("**/api/soft"):
+        page.goto(explorer.link("network", program="copy@trained", n=4))
+    waiting = page.locator(".network-view .waiting-words")
+    expect(waiting).to_have_text(re.compile("is being compiled"))
+    expect(waiting).to_have_attribute("role", "status")
+    held[0].continue_()
+    page.unroute("**/api/soft")
+    ready(page, "network")
+    expect(waiting).to_be_hidden()
+    page.route("**/api/network", lambda route: held.append(route))
+    with page.expect_request("**/api/network"):
+        page.locator(".network-view .picker select").select_option("access@trained")
+    expect(page.locator(".network-view .stage").first).to_be_hidden()  # what was there is another network's
+    held[1].continue_()
+    page.unroute("**/api/network")
+    ready(page, "network")
 
 
 # ---- all views
@@ -308,9 +383,13 @@ def test_views_are_reached_by_number_and_by_tab(page, explorer):
 
 
 def test_links_that_make_no_sense_say_so(page, explorer):
+    page.goto(explorer.link("machine", program="copy", n=3))
+    ready(page, "machine")
+    assert page.locator(".machine-view .picker option:checked").inner_text() == "copy@trained ✓"  # of the list
     page.goto(explorer.link("machine", program="<img src=x>@trained"))
     expect(page.locator(".machine-view [role=alert]").first).to_contain_text("there is no program")
     assert page.locator("main img").count() == 0
+    assert page.locator(".machine-view .cell").count() == 0  # they were another program's
     page.goto(explorer.link("nothing", step="-5", n="1e9", seed="x"))
     ready(page, "machine")
     expect(page.get_by_text("There is no view “nothing”. This is the view “Machine”.")).to_be_visible()

@@ -1,6 +1,6 @@
 // Talks to the server. Errors carry the server's own words, which are meant for people.
 
-export class ApiError extends Error {
+class ApiError extends Error {
   /** `lines` are the problems of a program's text, with their line numbers. */
   constructor(message, status, lines) {
     super(message);
@@ -36,7 +36,9 @@ export class Api {
     try {
       value = await answer.json();
     } catch {
-      throw new ApiError(`The server's answer could not be read (status ${answer.status}).`, answer.status, null);
+      const busy = answer.status === 503; // from the server of HTTP itself, which speaks no JSON
+      const words = busy ? "The server has too many connections: close other pages, or try again in a moment." : `The server's answer could not be read (status ${answer.status}).`;
+      throw new ApiError(words, answer.status, null);
     }
     if (!answer.ok) {
       throw new ApiError(value.error ?? `The server refused this (status ${answer.status}).`, answer.status, value.lines ?? null);

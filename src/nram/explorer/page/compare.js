@@ -46,7 +46,8 @@ export class CompareView {
   async show(values) {
     const empty = Object.keys(values).length === 0;
     const wanted = JSON.stringify(this.app.firstProgram());
-    if (empty && this.values && this.sides.some((side) => JSON.stringify(side.info.program) === wanted)) {
+    const same = JSON.stringify(this.values) === JSON.stringify(this.app.last.input);
+    if (empty && same && this.sides.some((side) => JSON.stringify(side.info.program) === wanted)) {
       return writeLink("compare", this.current(), true);
     }
     const first = programOf(values) ?? this.app.firstProgram();
@@ -57,7 +58,7 @@ export class CompareView {
   /** Another program for the same task, to begin with. */
   partner(program) {
     const { programs } = this.app.start;
-    const task = programs.find(({ name }) => name === program.name)?.task ?? null;
+    const task = programs.find(({ name }) => name === program.name)?.task ?? this.app.last.task;
     const other = programs.find((one) => one.task === task && one.name !== program.name) ?? programs[0];
     return { name: other.name };
   }
@@ -98,6 +99,7 @@ export class CompareView {
 
   async run(input) {
     this.values = input.values;
+    this.app.remember(this.sides[0].info, input);
     this.jobs += 1;
     const job = this.jobs;
     for (const side of this.sides) {
@@ -147,11 +149,11 @@ export class CompareView {
     const takes = `The first takes ${counted(a.total, "step")}, the second ${grouped(b.total)}.`;
     const lengths = a.total === b.total ? `Both take ${counted(a.total, "step")}.` : takes;
     const named = cells.slice(0, MOST_NAMED).join(", ") + (cells.length > MOST_NAMED ? ", …" : "");
-    const verb = cells.length === 1 ? "differs" : "differ";
-    const ends = cells.length === 0 ? "They end with the same memory." : `At the end ${counted(cells.length, "cell")} ${verb}: ${named}.`;
+    const some = cells.length === 1 ? `cell ${cells[0]} differs` : `${grouped(cells.length)} cells differ: ${named}`;
+    const ends = cells.length === 0 ? "They end with the same memory." : `At the end ${some}.`;
     const parts = [el("p", null, el("strong", null, ends), ` ${lengths} ${this.verdict()}`)];
     if (found.cell === null) {
-      const when = found.complete ? "after every step" : `in the first ${found.position} steps`;
+      const when = found.complete ? "after every step" : `in the first ${grouped(found.position)} steps`;
       parts.push(el("p", null, `Their memories are the same ${when}.`));
     } else {
       const [first, second] = found.values;
@@ -191,7 +193,7 @@ export class CompareView {
 }
 
 /** The first position at which the memories differ, and a cell in which they do. */
-export async function firstDifference(a, b) {
+async function firstDifference(a, b) {
   const memories = await Promise.all([a, b].map(async (reader) => (await reader.frame(0)).memory));
   const last = Math.max(a.total, b.total);
   const most = Math.min(last, MOST_COMPARED);

@@ -59,11 +59,25 @@ export class CodeEditor {
     };
     fill(this.marks, shown.filter(([line]) => line !== null).map(mark));
     this.area.setAttribute("aria-invalid", problems.length > 0);
+    if (document.activeElement === this.area) {
+      this.revealCursor(); // the list of problems takes room from the text
+    }
+  }
+
+  get lineHeight() {
+    return Number.parseFloat(getComputedStyle(this.area).lineHeight);
+  }
+
+  revealCursor() {
+    const line = this.area.value.slice(0, this.area.selectionEnd).split("\n").length;
+    const bottom = (line + 1) * this.lineHeight; // with half a line of air above and below
+    this.area.scrollTop = Math.max(Math.min(this.area.scrollTop, (line - 1) * this.lineHeight), bottom - this.area.clientHeight);
+    this.follow();
   }
 
   /** Scroll so that this line is the first that is seen. */
   scrollTo(line) {
-    this.area.scrollTop = (line - 1) * Number.parseFloat(getComputedStyle(this.area).lineHeight);
+    this.area.scrollTop = (line - 1) * this.lineHeight;
     this.follow();
   }
 

@@ -84,7 +84,7 @@ export class EvidenceView {
       this.forget();
     }
     this.info = info;
-    this.app.remember(info.program);
+    this.app.remember(info);
     this.picker.set(info.program, info.title);
     setText(this.title, info.title);
     fill(this.facts, ...factsOf(info));

@@ -34,20 +34,34 @@ class ExportedPage {
       made,
     );
     document.addEventListener("keydown", (event) => this.handleKey(event));
-    await this.follow(location.hash.slice(1));
+    await this.attempt(this.follow(location.hash.slice(1)));
   }
 
   /** Show what the address says: "3.2" is the fourth input after two steps, "m=1,2,3&step=4" a memory that was typed. */
-  follow(words) {
+  async follow(words) {
     if (words.startsWith("m=")) {
       const values = Object.fromEntries(new URLSearchParams(words));
       this.memory.value = values.m.split(",").join(" ");
       this.input = { ...this.inputs[0], steps: whole(values.steps) ?? this.inputs[0].steps };
-      return this.typed(whole(values.step) ?? 0);
+      await this.typed(whole(values.step) ?? 0);
+      if (this.engine === undefined) {
+        await this.instead();
+      }
+      return undefined;
     }
     const [choice, step] = words.split(".").map(whole);
     this.choice.value = choice !== null && choice < this.inputs.length ? choice : 0;
     return this.choose(step ?? 0);
+  }
+
+  /** The memory of the link cannot be used: the first input is run, and the field says what is wrong with the other. */
+  async instead() {
+    const typed = this.memory.value;
+    this.choice.value = 0;
+    await this.choose();
+    this.memory.value = typed;
+    this.choice.value = TYPED;
+    await this.typed();
   }
 
   choose(position = 0) {

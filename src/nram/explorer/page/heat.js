@@ -6,10 +6,13 @@ import { programOf, valuesOf, whole, writeLink } from "./link.js";
 import { MachineStage } from "./machine.js";
 import { ProgramPicker } from "./picker.js";
 import { Player } from "./player.js";
-import { SoftRun, drawHeat, haltingChart, wireRow } from "./soft.js";
+import { SoftRun, drawHeat, haltingChart, heatWidth, wireRow } from "./soft.js";
 
 const LINK_PAUSE = 250; // milliseconds
 const PADDING = 34; // pixels of a panel beside its content
+const GAP = 15; // pixels between panels
+const HALTING = 290; // pixels that the panel on halting needs
+const NARROWEST = 16; // pixels of a column of the tape that makes room for the other panels
 const DECIDED = 250; // of 255: a wire with such a weight is as good as hard
 
 export class NetworkView {
@@ -20,11 +23,18 @@ export class NetworkView {
     this.loads = 0; // the same of networks
     this.picker = new ProgramPicker(app, (program) => this.pick(program), { label: "Network", filter: (program) => program.network, files: false });
     this.inputs = new InputPanel(app, (input) => this.run(input));
-    this.inputs.onStale = (stale) => this.stage.classList.toggle("stale", stale);
+    this.inputs.onStale = (stale) => {
+      this.stage.classList.toggle("stale", stale);
+      if (this.stage.hidden) {
+        this.wait(stale ? "The network cannot run on this input: the fields say why." : "");
+      }
+    };
     this.player = new Player((position) => this.seek(position));
     this.title = el("h2", null, "Network");
     this.facts = el("p", { class: "facts" });
     this.problem = el("div", { class: "problem", role: "alert", hidden: true });
+    this.compiled = new Set(); // networks with sizes of the memory
+    this.waiting = el("p", { class: "waiting-words", role: "status", hidden: true });
     this.words = el("p", { class: "step-words", "aria-live": "polite" });
     this.player.onPlaying = (on) => this.words.setAttribute("aria-live", on ? "off" : "polite");
     this.tape = this.heatPanel("Soft tape", "Columns are cells, with the probability of every value. A square marks the value of the hard program.");
@@ -55,7 +65,7 @@ export class NetworkView {
       "section",
       { class: "view network-view", "aria-label": "Network" },
       this.side,
-      el("div", { class: "main-side" }, el("div", { class: "title-line" }, this.title, this.facts), this.problem, this.stage),
+      el("div", { class: "main-side" }, el("div", { class: "title-line" }, this.title, this.facts), this.problem, this.waiting, this.stage),
     );
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
     new ResizeObserver(() => this.draw()).observe(this.row);
@@ -77,39 +87,70 @@ export class NetworkView {
       return;
     }
     const empty = Object.keys(values).length === 0;
-    const network = programOf(values) ?? { name: this.firstNetwork() };
-    if (empty && this.values && JSON.stringify(network) === JSON.stringify(this.network)) {
+    const network = programOf(values) ?? this.firstNetwork();
+    const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+    if (empty && this.values && same(network, this.network) && same(this.values, this.app.last.input)) {
       writeLink("network", this.current(), true);
       return;
     }
-    await this.load(network, empty ? this.app.last.input : values);
+    await this.load(network, empty ? null : values);
   }
 
+  /** The network of the program that was shown last, or one for its task. */
   firstNetwork() {
-    const names = this.app.start.programs.filter((program) => program.network).map(({ name }) => name);
-    const last = this.app.last.program?.name;
-    const task = last?.split("@")[0];
-    const wishes = [(name) => name === last, (name) => name.startsWith(`${task}@`), (name) => name === "copy@trained", () => true];
-    return wishes.map((wish) => names.find(wish)).find((name) => name !== undefined);
+    const { program, task, network } = this.app.last;
+    if (network) {
+      const { form, ...base } = program;
+      return base;
+    }
+    const known = this.app.start.programs.filter((one) => one.network);
+    const found = known.find((one) => one.task === task) ?? known.find(({ name }) => name === "copy@trained") ?? known[0];
+    return { name: found.name };
+  }
+
+  /** The last input, if it is one for this network; without it, an example is drawn. */
+  lastInput() {
+    const { input, task, cells } = this.app.last;
+    const { most } = this.about;
+    const fits = cells <= most.cells && (whole(input.steps) ?? 0) <= most.steps;
+    return fits && task === this.about.task && (input.task ?? task) === task ? input : {};
   }
 
   fail(error) {
     this.app.fail(this.problem, error);
     this.problem.hidden = false;
+    this.clear();
+  }
+
+  /** Show nothing: what was there is another network's. */
+  clear() {
+    this.player.pause();
+    this.soft = null;
     this.stage.hidden = true;
+    this.wait("");
+  }
+
+  /** Say what is being waited for. */
+  wait(words) {
+    setText(this.waiting, words);
+    this.waiting.hidden = words === "";
   }
 
   async load(network, values) {
     this.problem.hidden = true;
-    this.position = whole(values.step) ?? 0;
-    this.network = network;
+    this.position = whole(values?.step) ?? 0;
     this.values = null;
+    if (JSON.stringify(network) !== JSON.stringify(this.network)) {
+      this.clear();
+      setText(this.title, "Network");
+    }
     setText(this.facts, "The network is loading …");
     this.loads += 1;
     const load = this.loads;
     let [about, info] = [null, null];
     try {
-      [about, info] = await Promise.all([this.app.api.post("/api/network", { network }), this.app.program(network)]);
+      about = await this.app.api.post("/api/network", { network });
+      info = await this.app.program(about.network);
     } catch (error) {
       if (load === this.loads) {
         setText(this.facts, "");
@@ -122,8 +163,9 @@ export class NetworkView {
     }
     this.player.pause();
     this.jobs += 1; // a run of the network before counts no more
-    Object.assign(this, { about, info });
-    this.picker.set(network, about.title);
+    this.stage.classList.remove("waiting");
+    Object.assign(this, { about, info, network: about.network });
+    this.picker.set(about.network, about.title);
     setText(this.title, about.title);
     const facts = [
       about.task,
@@ -136,7 +178,7 @@ export class NetworkView {
     this.inputs.limits = about.most;
     this.hardStage = new MachineStage(this.info, null, { player: this.player, parts: ["registers"] });
     fill(this.hard, this.hardStage.element);
-    await this.inputs.begin(this.info, values);
+    await this.inputs.begin(this.info, values ?? this.lastInput());
   }
 
   pick(network) {
@@ -148,22 +190,29 @@ export class NetworkView {
     const job = this.jobs;
     const source = this.app.api.source(this.info.program, input.memory, input.size, input.steps);
     const { hardStage, network, about } = this;
-    await hardStage.open(source, { expected: input.expected, position: 0 });
-    if (job !== this.jobs) {
-      return;
-    }
-    // a few steps more than the program takes: what the network does after it should have halted is worth seeing
-    const steps = input.steps ?? hardStage.reader.total + 2;
-    const most = Math.max(1, Math.min(steps, about.most.steps));
+    this.app.remember(this.info, input);
+    const shape = JSON.stringify([network, input.size ?? input.memory.length]);
+    this.wait(this.compiled.has(shape) ? "" : "The network is being compiled for this number of cells …");
     this.stage.classList.add("waiting");
     try {
+      await hardStage.open(source, { expected: input.expected, position: 0 });
+      if (job !== this.jobs) {
+        return;
+      }
+      // a few steps more than the program takes: what the network does after it should have halted is worth seeing
+      const steps = input.steps ?? hardStage.reader.total + 2;
+      const most = Math.max(1, Math.min(steps, about.most.steps));
       const answer = await this.app.api.post("/api/soft", { network, memory: input.memory, memory_size: input.size, max_steps: most });
       if (job !== this.jobs) {
         return;
       }
       this.soft = new SoftRun(answer, about);
+      this.compiled.add(shape);
     } finally {
-      this.stage.classList.remove("waiting");
+      if (job === this.jobs) {
+        this.stage.classList.remove("waiting");
+        this.wait("");
+      }
     }
     this.values = input.values;
     this.stage.hidden = false;
@@ -197,8 +246,12 @@ export class NetworkView {
     const columns = Array.from({ length: soft.size }, (_, cell) => String(cell));
     const names = Array.from({ length: soft.registers }, (_, index) => `r${index + 1}`);
     const room = this.row.clientWidth - PADDING;
-    drawHeat(this.tape.canvas, room, soft.tapeAt(position), columns, this.hardStage.frame.memory);
-    drawHeat(this.registers.canvas, room, soft.registersAt(position), names, null);
+    // all three in a line, if the columns of the tape stay wide enough for it
+    const others = heatWidth(room, soft.registers) + PADDING + HALTING + 2 * GAP;
+    const beside = room - others;
+    const width = beside >= NARROWEST * soft.size && heatWidth(beside, soft.size) <= beside ? beside : room;
+    const tallest = drawHeat(this.tape.canvas, width, soft.tapeAt(position), columns, { marked: this.hardStage.frame.memory });
+    drawHeat(this.registers.canvas, room, soft.registersAt(position), names, { tallest });
     this.tape.canvas.setAttribute("aria-label", `Likeliest values of the cells: ${soft.best.memory[position].join(" ")}`);
     this.registers.canvas.setAttribute("aria-label", `Likeliest values of the registers: ${soft.best.registers[position].join(" ")}`);
   }

@@ -27,7 +27,7 @@ export class HelpDialog {
     }
     const rows = KEYS.map(([keys, words]) => [el("dt", null, el("kbd", null, keys)), el("dd", null, words)]);
     const close = el("button", { type: "button", class: "primary", onclick: () => this.dialog.close() }, "Close");
-    this.dialog = el("dialog", { "aria-labelledby": "help-title" }, el("h2", { id: "help-title" }, "Keys"), el("dl", { class: "keys" }, rows), el("p", null, el("label", { class: "check" }, this.box, " Keys of one character, as g and 1 (a screen reader or speech may need them)")), close);
+    this.dialog = el("dialog", { "aria-labelledby": "help-title" }, el("h2", { id: "help-title" }, "Keys"), el("dl", { class: "keys" }, rows), el("p", null, el("label", { class: "check" }, this.box, " Single-key shortcuts such as g and 1 (turn them off if a screen reader or speech input uses these keys)")), close);
     document.body.append(this.dialog);
   }
 

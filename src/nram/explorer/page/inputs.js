@@ -1,12 +1,12 @@
 // What a program runs on: a memory that is typed or sampled, its size, and a step limit.
 
-import { counted, el, field, setError, setText } from "./dom.js";
+import { counted, el, field, grouped, setError, setText } from "./dom.js";
 import { whole } from "./link.js";
 
 const FEWEST_CELLS = 3;
 const PAUSE = 350; // milliseconds after a key before the input is tried
 
-/** The numbers of a memory, however they are separated; an Error says which word is none. */
+/** The numbers of a memory, however they are separated; an Error names the first word that is not one. */
 export function parseMemory(text, size, most) {
   const words = text.split(/[\s,;[\]()]+/).filter((word) => word !== "");
   if (words.length === 0) {
@@ -14,7 +14,7 @@ export function parseMemory(text, size, most) {
   }
   const cells = size ?? words.length;
   if (words.length > most || cells > most) {
-    throw new Error(`This is more than ${most} cells, the most that the page shows.`);
+    throw new Error(`This is more than ${grouped(most)} cells, the most that is shown here.`);
   }
   if (cells < FEWEST_CELLS) {
     throw new Error(`A memory has at least ${FEWEST_CELLS} cells.`);
@@ -24,7 +24,7 @@ export function parseMemory(text, size, most) {
   }
   return words.map((word, index) => {
     if (!/^[0-9]+$/.test(word)) {
-      throw new Error(`Cell ${index}: “${word.slice(0, 20)}” is not a whole number.`);
+      throw new Error(`Cell ${index}: “${word.slice(0, 20)}” is not a whole number from 0 up.`);
     }
     if (Number(word) >= cells) {
       throw new Error(`Cell ${index} holds ${word.slice(0, 20)}, but with ${cells} cells the values are 0 to ${cells - 1}.`);
@@ -33,7 +33,7 @@ export function parseMemory(text, size, most) {
   });
 }
 
-/** The memory with another value in a cell; an Error says why the word is none for it. */
+/** The memory with another value in a cell; an Error says why the word cannot be its value. */
 export function withCell(memory, size, cell, word) {
   const value = whole(word);
   const cells = Math.max(size, memory.length, cell + 1);
@@ -75,7 +75,7 @@ export class InputPanel {
     this.runs = 0;
     const typed = () => this.later();
     this.memory = el("textarea", { rows: 3, spellcheck: "false", autocomplete: "off", class: "numbers", oninput: typed });
-    this.size = el("input", { type: "number", min: 1, oninput: typed, placeholder: "as typed" });
+    this.size = el("input", { type: "number", min: FEWEST_CELLS, oninput: typed, placeholder: "as typed" });
     this.steps = el("input", { type: "number", min: 0, oninput: typed, placeholder: "default" });
     this.tasks = el("select", { onchange: () => this.changeTask() }, app.start.tasks.map(({ name }) => el("option", { value: name }, name)));
     this.n = el("input", { type: "number", min: 0, value: 5 });
@@ -129,6 +129,16 @@ export class InputPanel {
     return this.run();
   }
 
+  /** There is no program to run. */
+  forget() {
+    clearTimeout(this.timer);
+    this.jobs += 1;
+    this.info = null;
+    [this.memory, this.size, this.steps, this.n, this.seed].forEach((control) => setError(control, null));
+    setText(this.note, "");
+    this.onStale(false);
+  }
+
   hasTask(name) {
     return this.app.start.tasks.some((task) => task.name === name);
   }
@@ -157,9 +167,11 @@ export class InputPanel {
     this.jobs += 1;
     const job = this.jobs;
     const [task, n, seed, size] = [this.tasks.value, whole(this.n.value), whole(this.seed.value), whole(this.size.value)];
-    setError(this.n, n === null ? "n is a whole number." : null);
-    setError(this.seed, seed === null ? "A seed is a whole number." : null);
-    if (n === null || seed === null || this.info === null) {
+    const [least, most] = [Number(this.n.min), this.app.start.limits.cells];
+    const wrong = n === null || n < least || n > most;
+    setError(this.n, wrong ? `A whole number, ${least} to ${grouped(most)}.` : null);
+    setError(this.seed, seed === null ? "A whole number from 0 up." : null);
+    if (wrong || seed === null || this.info === null) {
       return;
     }
     let sample;
@@ -220,7 +232,7 @@ export class InputPanel {
       return;
     }
     this.last = { memory: input.memory, cells: input.size ?? input.memory.length };
-    const typed = this.given === null ? "The memory was typed: no output is expected." : "The output that is expected came with the link.";
+    const typed = this.given === null ? "The memory was typed: no output is expected." : "The output that is expected belongs to this memory.";
     setText(this.note, this.sampled === null ? typed : sampleWords(this.sampled));
     this.runs += 1;
     const run = this.runs;
@@ -237,11 +249,11 @@ export class InputPanel {
   checked() {
     const { cells, steps: mostSteps } = this.limits;
     const [size, steps] = [whole(this.size.value), whole(this.steps.value)];
-    const wrongSize = this.size.value !== "" && (size === null || size < 1 || size > cells);
+    const wrongSize = this.size.value !== "" && (size === null || size < FEWEST_CELLS || size > cells);
     const wrongSteps = this.steps.value !== "" && (steps === null || steps > mostSteps);
-    setError(this.size, wrongSize ? `1 to ${cells} cells.` : null);
+    setError(this.size, wrongSize ? `${FEWEST_CELLS} to ${grouped(cells)} cells.` : null);
     const needed = this.info?.needs_limit && this.steps.value === "" ? "This program must be stopped at T(n): give the number of steps." : null;
-    setError(this.steps, wrongSteps ? `0 to ${mostSteps} steps.` : needed);
+    setError(this.steps, wrongSteps ? `0 to ${grouped(mostSteps)} steps.` : needed);
     setError(this.memory, null);
     if (this.info === null || wrongSize || wrongSteps || needed !== null) {
       return null;

@@ -2,13 +2,14 @@
 
 import { download } from "./api.js";
 import { Chart, clock, percent, short } from "./curves.js";
-import { counted, el, field, fill, grouped, setError, setText } from "./dom.js";
+import { el, field, fill, grouped, setError, setText } from "./dom.js";
 import { valuesOf, whole, writeLink } from "./link.js";
 
 const MOST_NOTES = 200;
 const MOST_SECONDS = 600;
 const REDRAW = 250; // milliseconds
-const METHODS = [["search", "Search"], ["both", "Search, then train"], ["train", "Train"]];
+const REFRESH = 2000; // milliseconds between two looks at the jobs, while one is running
+const METHODS = [["both", "Both"], ["search", "Search"], ["train", "Train"]];
 const STATUS = { running: "▶ running", done: "✓ done", stopped: "‖ stopped", failed: "✗ failed" };
 
 /** Examples to try: what they are called, the name of the file, and its lines. */
@@ -50,7 +51,7 @@ export class LearnView {
     this.buildForm();
     this.buildLive();
     this.jobs = el("div", { class: "job-list" });
-    const side = el("div", { class: "learn-side" }, this.form, el("section", { class: "panel", "aria-label": "Jobs" }, el("h3", null, "Jobs of this server"), this.jobs));
+    const side = el("div", { class: "learn-side" }, this.form, el("section", { class: "panel", "aria-label": "Jobs" }, el("h2", { class: "minor" }, "Jobs of this server"), this.jobs));
     this.begin = el("section", { class: "panel learn-begin" }, el("h2", null, "Learn a program from examples"), el("p", null, "Each line says what goes in and what must come out. nram searches for a program that is right on all of them, and tests it on the largest examples, which it has not learned from."), el("p", null, "Paste a table, drop a file, or try one of the samples, and press Start. These forms are understood:"), el("pre", { class: "code-block", tabindex: 0, role: "region", "aria-label": "Forms of examples" }, FORMS));
     this.element = el("section", { class: "view learn-view", "aria-label": "Learn" }, side, el("div", { class: "learn-main" }, this.begin, this.live));
   }
@@ -61,7 +62,7 @@ export class LearnView {
     this.name = el("input", { type: "text", value: "examples.csv", autocomplete: "off", spellcheck: "false" });
     this.file = el("input", { type: "file", class: "sr", tabindex: -1, "aria-label": "File of examples", accept: ".csv,.jsonl,.json,.txt", onchange: () => this.app.attempt(this.open(this.file.files[0])) });
     this.budget = el("input", { type: "number", min: 1, max: MOST_SECONDS, value: 60 });
-    this.method = el("select", null, METHODS.map(([value, words]) => el("option", { value, selected: value === "search" }, words)));
+    this.method = el("select", null, METHODS.map(([value, words]) => el("option", { value }, words)));
     this.seed = el("input", { type: "number", min: 0, value: 0 });
     this.results = el("input", { type: "text", autocomplete: "off", spellcheck: "false" });
     this.cells = el("input", { type: "text", autocomplete: "off", spellcheck: "false" });
@@ -76,8 +77,9 @@ export class LearnView {
       { class: "panel learn-form", novalidate: true, onsubmit: (event) => this.app.attempt(this.start(event)) },
       field("Examples", this.content, "CSV with named columns, or JSON objects, one a line. A file can be dropped here."),
       el("div", { class: "buttons" }, pick, this.file, sample),
-      field("Name", this.name, "The program and its folder are called so."),
+      field("Name", this.name, "The name of the program and of its folder."),
       el("div", { class: "pair" }, field("Seconds", this.budget), field("Method", this.method)),
+      el("p", { class: "hint" }, "Both: search first, then train if nothing was found, in 90 seconds or more."),
       el(
         "details",
         null,
@@ -221,6 +223,7 @@ export class LearnView {
   hide() {
     this.shows += 1;
     this.close();
+    clearTimeout(this.looking);
     clearTimeout(this.timer);
     this.timer = undefined;
   }
@@ -235,10 +238,16 @@ export class LearnView {
       return null;
     }
     const rows = jobs.filter(({ kind }) => kind === "learn").reverse().map(({ job, name, status, seconds }) => {
-      const open = el("button", { type: "button", "aria-label": `Watch ${name}`, onclick: () => this.app.go("learn", { job }) }, "Watch");
+      const open = el("button", { type: "button", "aria-label": `Watch ${name}`, "data-job": job, onclick: () => this.app.go("learn", { job }) }, "Watch");
       return el("li", null, el("span", { class: "job-name" }, name), el("span", { class: "pale" }, `${STATUS[status]}, ${clock(seconds)}`), open);
     });
+    const focused = document.activeElement?.dataset?.job;
     fill(this.jobs, rows.length > 0 ? el("ul", null, rows) : el("p", { class: "pale" }, "Nothing was learned yet since the server started."));
+    [...this.jobs.querySelectorAll("[data-job]")].find((one) => one.dataset.job === focused)?.focus();
+    clearTimeout(this.looking);
+    if (!this.element.hidden && jobs.some(({ kind, status }) => kind === "learn" && status === "running")) {
+      this.looking = setTimeout(() => this.listJobs(), REFRESH);
+    }
     return jobs;
   }
 
@@ -249,6 +258,7 @@ export class LearnView {
     this.problem.hidden = this.best.hidden = this.result.hidden = this.training.hidden = true;
     this.wrong.element.hidden = true;
     this.stopButton.hidden = true;
+    this.log.hidden = true; // until there are notes
     fill(this.notes);
     fill(this.numbers);
     setText(this.activity, "");
@@ -300,6 +310,7 @@ export class LearnView {
 
   note(text) {
     this.notes.append(el("li", null, text));
+    this.log.hidden = false;
     if (this.notes.childElementCount > MOST_NOTES) {
       this.notes.firstElementChild.remove();
     }
@@ -476,8 +487,9 @@ function question(found) {
   if (!found) {
     return null;
   }
-  const inWords = (values) => (values !== null && typeof values === "object" && !Array.isArray(values) ? Object.entries(values).map(([name, value]) => `${name} = ${Array.isArray(value) ? value.join(" ") : value}`).join(", ") : String(values));
-  const answers = found.answers.map(({ programs, results }) => el("li", null, `${counted(programs.length, "program")} (${programs.join(", ")}): ${inWords(results)}`));
+  const one = (value) => (Array.isArray(value) ? value.join(" ") || "(empty)" : String(value));
+  const inWords = (values) => (values !== null && typeof values === "object" && !Array.isArray(values) ? Object.entries(values).map(([name, value]) => `${name} = ${one(value)}`).join(", ") : one(values));
+  const answers = found.answers.map(({ programs, results }) => el("li", null, `${programs.length === 1 ? "Program" : "Programs"} ${programs.join(", ")}: ${inWords(results)}`));
   return el("div", { class: "finding" }, el("p", null, `Programs that fit disagree on this input: ${found.columns ? inWords(found.columns) : found.input.join(" ")}. Which answer is right?`), el("ul", { class: "answers" }, answers), el("p", { class: "hint" }, "Add it to the examples with its right result, and learn again."));
 }
 

@@ -68,6 +68,9 @@ export class MachineStage {
   /** Show a position of the run, unless another run was opened in the meantime. */
   async show(position) {
     const reader = this.reader;
+    if (reader === undefined) {
+      return; // no run was opened yet
+    }
     try {
       const frame = await reader.frame(Math.min(position, reader.total));
       if (reader === this.reader) {
@@ -132,7 +135,7 @@ export class MachineStage {
 }
 
 /** Where a step reads and writes, with the names by which the program knows the pointers. */
-export function accessesOf(step, row) {
+function accessesOf(step, row) {
   const found = { reads: [], writes: [] };
   if (step === null) {
     return found;
@@ -147,7 +150,7 @@ export function accessesOf(step, row) {
 }
 
 /** "Step 4 of 9: row 2, reads cell 5 = 7, writes 7 to cell 9, r1 becomes 3" */
-export function stepWords(info, frame, row) {
+function stepWords(info, frame, row) {
   const { position, total, step } = frame;
   const news = info.registers.map((name, index) => [name, step.registers[index], step.next[index]]).filter(([, now, then]) => now !== then);
   const parts = [

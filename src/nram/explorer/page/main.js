@@ -19,7 +19,8 @@ class App {
     this.api = new Api();
     this.views = new Map();
     this.programs = new Map();
-    this.last = { program: null, input: {} }; // what a view begins with if its link does not say it
+    // what a view begins with if its link does not say it; `cells` is the size of the input's memory
+    this.last = { program: null, task: null, network: false, input: {}, cells: 0 };
     this.kinds = [
       ["machine", "Machine", MachineView],
       ["program", "Program", ProgramView],
@@ -127,10 +128,12 @@ class App {
     return this.programs.get(key);
   }
 
-  /** Keep what a view shows, for the next one. The input stays as long as the program does. */
-  remember(program, input = null) {
+  /** Keep what a view shows, a program's info and an input, for the next one. The input stays as long as the program does. */
+  remember({ program, task, network }, input = null) {
     const same = JSON.stringify(program) === JSON.stringify(this.last.program);
-    this.last = { program, input: input ?? (same ? this.last.input : {}) };
+    const kept = same ? this.last : { input: {}, cells: 0 };
+    const { input: values, cells } = input === null ? kept : { input: input.values, cells: input.size ?? input.memory.length };
+    this.last = { program, task, network, input: values, cells };
   }
 
   /** The program that is shown when nothing was asked for: the last one; at first, a file of the command line. */

@@ -6,7 +6,7 @@ import { CircuitDrawing } from "./shapes.js";
 const MANY_ROWS = 60; // above this the browser lays out only the rows that are seen
 
 /** A row's conditions as [register's index, whether it must be 0]; null for a row that takes what the others leave. */
-export function conditionsOf(row, registers) {
+function conditionsOf(row, registers) {
   const found = /when (.*)$/.exec(row.condition);
   if (found === null) {
     return null;
@@ -18,7 +18,7 @@ export function conditionsOf(row, registers) {
 }
 
 /** Why a row applies or not: "r1 = 3, not 0". */
-export function failure(row, registers, values) {
+function failure(row, registers, values) {
   const failing = (conditionsOf(row, registers) ?? []).find(([index, zero]) => (values[index] === 0) !== zero);
   return failing === undefined ? null : `${registers[failing[0]]} is ${values[failing[0]]}`;
 }

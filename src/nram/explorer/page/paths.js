@@ -1,6 +1,6 @@
 // Where READ and WRITE point in every step: the run at a glance. Time goes to the right, cell 0 is at the bottom.
 
-import { el, setText, svgEl } from "./dom.js";
+import { el, grouped, setText, svgEl } from "./dom.js";
 
 const LEFT = 44; // pixels for the cells' numbers
 const ABOVE = 6;
@@ -67,8 +67,8 @@ export class PathsPanel {
     });
     this.label(brush, colour, middle);
     const last = start + steps.length;
-    setText(this.range, steps.length === this.piece.total ? "" : `Steps ${start + 1} to ${last}.`);
-    this.canvas.setAttribute("aria-label", `Cells that steps ${start + 1} to ${last} read and write, over time`);
+    setText(this.range, steps.length === this.piece.total ? "" : `Steps ${grouped(start + 1)} to ${grouped(last)}.`);
+    this.canvas.setAttribute("aria-label", `Cells that steps ${grouped(start + 1)} to ${grouped(last)} read and write, over time`);
     this.mark();
   }
 
@@ -83,18 +83,26 @@ export class PathsPanel {
     for (let cell = 0; cell < this.size; cell += every) {
       brush.fillText(String(cell), LEFT - 6, middle(cell));
     }
-    brush.fillText("row", LEFT - 6, under + 10);
-    brush.fillText("step", LEFT - 6, under + 25);
+    const rows = this.step >= 10; // wide enough for their numbers
+    const low = under + (rows ? 25 : 10);
+    if (rows) {
+      brush.fillText("row", LEFT - 6, under + 10);
+    }
+    brush.fillText("step", LEFT - 6, low);
     brush.textAlign = "center";
-    const rows = this.step >= 10;
-    const each = Math.ceil((8 * String(start + steps.length).length + 6) / this.step);
+    const wide = brush.measureText(grouped(start + steps.length)).width;
+    const each = Math.ceil((wide + 8) / this.step);
+    const end = LEFT + Math.max(steps.length * this.step, wide);
+    let free = LEFT; // from here on there is no number yet
     steps.forEach((step, index) => {
       const x = LEFT + (index + 0.5) * this.step;
       if (rows) {
         brush.fillText(String(step.row + 1), x, under + 10);
       }
-      if (index % each === 0) {
-        brush.fillText(String(start + index + 1), x, under + 25);
+      const left = Math.max(x - wide / 2, index === 0 ? LEFT : 0); // the first one beside the word, not on it
+      if (index % each === 0 && left >= free && left + wide <= end + 1) {
+        brush.fillText(grouped(start + index + 1), left + wide / 2, low);
+        free = left + wide + 4;
       }
     });
   }

@@ -3,7 +3,7 @@
 // A source is an object with `async piece(start, count)`, which answers like POST /api/trace. Its program may run for
 // millions of steps, so only a few pieces are kept, and the next one is fetched before it is needed.
 
-import { counted, el, freshId, icon, setAttribute, setIcon, setText } from "./dom.js";
+import { counted, el, freshId, grouped, icon, setAttribute, setIcon, setText } from "./dom.js";
 
 const PIECE = 500; // steps that are fetched at once
 const KEPT_PIECES = 5;
@@ -67,7 +67,7 @@ export class RunReader {
     const within = position - number * PIECE;
     const next = within > PIECE - NEAR ? number + 1 : within < NEAR ? number - 1 : -1;
     if (next >= 0 && next * PIECE < this.total && !this.pieces.has(next)) {
-      this.piece(next).catch(() => {}); // whoever needs it will ask again and get the error
+      this.piece(next).catch(() => {}); // who needs it will ask again and get the error
     }
   }
 
@@ -117,7 +117,7 @@ export class Player {
     const seek = (event) => this.go(Number(event.target.value));
     this.line = el("input", { type: "range", class: "time-line", min: 0, max: 0, value: 0, "aria-label": "Time line", oninput: seek });
     const [box, speed] = [freshId("position"), freshId("speed")];
-    this.box = el("input", { type: "number", id: box, class: "position", min: 0, value: 0, onchange: seek });
+    this.box = el("input", { type: "number", id: box, class: "position", min: 0, value: 0, onchange: seek, onkeydown: (event) => event.key === "Enter" && this.line.focus() });
     this.of = el("span", { class: "of" });
     const option = (value) => el("option", { value, selected: value === 2 }, value === 0.5 ? "½ / s" : `${value} / s`);
     this.speed = el("select", { id: speed }, SPEEDS.map(option));
@@ -173,7 +173,7 @@ export class Player {
   refresh() {
     const { position, total } = this;
     this.line.value = position;
-    setAttribute(this.line, "aria-valuetext", `position ${position} of ${total}`);
+    setAttribute(this.line, "aria-valuetext", `position ${grouped(position)} of ${grouped(total)}`);
     if (document.activeElement !== this.box || this.box.value === "") {
       this.box.value = position;
     }

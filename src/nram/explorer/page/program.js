@@ -76,7 +76,7 @@ export class ProgramView {
     }
     const kept = this.changed && program.text === this.editor.value; // back from another view
     if (!kept) {
-      Object.assign(this, { origin: program, changed: false });
+      Object.assign(this, { origin: program, changed: false, info: undefined });
     }
     if (problem !== null) {
       this.refuse(program, problem);
@@ -84,6 +84,7 @@ export class ProgramView {
     }
     this.info = info;
     this.editor.value = editable(program.text ?? this.info.text, this.info);
+    this.opened = kept ? this.opened : this.editor.value;
     this.render();
     this.editor.scrollTo(this.editor.value.split("\n").findIndex((line) => line.startsWith("registers:")) + 1);
   }
@@ -91,6 +92,11 @@ export class ProgramView {
   /** A text that is no program. It can be mended. */
   refuse(program, error) {
     this.editor.value = program.text;
+    this.opened = this.changed ? this.opened : program.text;
+    this.formField.hidden = true;
+    if (this.info === undefined) {
+      [this.circuits, this.table, this.card].forEach((place) => fill(place)); // what was there is another program's
+    }
     const title = this.changed ? "Edited text" : "Text with problems";
     this.picker.set(program, title);
     setText(this.title, title);
@@ -108,12 +114,13 @@ export class ProgramView {
     clearTimeout(this.timer);
     this.jobs += 1;
     const job = this.jobs;
-    this.changed = this.pending = true;
-    this.reset.hidden = false;
+    this.changed = text !== this.opened;
+    this.pending = true;
+    this.reset.hidden = !this.changed;
     setText(this.state, "");
     this.timer = setTimeout(async () => {
       try {
-        const info = await this.app.program({ text });
+        const info = await this.app.program(this.changed ? { text } : this.origin);
         if (job === this.jobs) {
           this.info = info;
           this.render();
@@ -128,17 +135,18 @@ export class ProgramView {
 
   problems(error) {
     this.pending = false;
-    this.editor.show(error.lines ?? [[null, error.message]]);
     this.runButton.disabled = true;
     this.element.classList.add("stale");
-    setText(this.state, "The pictures are of the last text without problems.");
+    fill(this.facts, el("span", { class: "tag bad" }, "✗ the text has problems"));
+    setText(this.state, this.info === undefined ? "" : "The pictures are of the last text without problems.");
+    this.editor.show(error.lines ?? [[null, error.message]]); // last: it looks how much room is left
     writeLink("program", valuesOf({ text: this.editor.value }), true);
   }
 
   render() {
     const { info } = this;
     this.pending = false;
-    this.app.remember(info.program);
+    this.app.remember(info);
     this.editor.show([]);
     this.element.classList.remove("stale");
     this.runButton.disabled = false;
@@ -188,7 +196,7 @@ export class ProgramView {
     this.jobs += 1;
     clearTimeout(this.timer);
     if (this.pending) {
-      this.app.remember({ text: this.editor.value });
+      this.app.remember({ program: { text: this.editor.value }, task: this.info?.task ?? null, network: false });
     }
   }
 }

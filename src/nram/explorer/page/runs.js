@@ -215,7 +215,7 @@ class RunDetail {
     fill(this.words, [info.explanation, ...info.facts].filter(Boolean).map((words) => el("li", null, words)));
     const cures = info.cures.map(({ text, command }) => el("li", null, text, command === null ? null : el("code", null, command)));
     fill(this.cures, cures.length > 0 ? [el("h3", null, "What may help"), el("ol", { class: "cures" }, cures)] : null);
-    fill(this.command, "Go on with ", el("code", null, info.command));
+    fill(this.command, info.status === "running" ? (this.run.rows.length === 0 ? "The curves come with the first measurement." : null) : ["Go on with ", el("code", null, info.command)]);
     this.showMembers(info);
     this.filter.hidden = this.curves.hidden = learned;
     if (!learned) {
@@ -242,8 +242,8 @@ class RunDetail {
   }
 
   showFilter() {
-    const { groups } = this.run;
-    this.filter.hidden = groups.length < 2;
+    const { groups, rows } = this.run;
+    this.filter.hidden = groups.length < 2 || rows.length === 0;
     if (this.filter.childElementCount === groups.length + 1) {
       return;
     }

@@ -70,7 +70,8 @@ export class CircuitDrawing {
         return;
       }
       const wide = Math.max(16, DIGIT * String(value).length + 8);
-      const x = part.kind === "after" ? part.x + part.width / 2 : part.x + part.width + wide / 2 - 5;
+      const over = part.kind === "module" ? 1 : -5; // the corner of a module has the order of its access
+      const x = part.kind === "after" ? part.x + part.width / 2 : part.x + part.width + wide / 2 + over;
       const y = part.kind === "after" ? part.y + part.height + 3 : part.y + part.height / 2 - 11;
       box.setAttribute("x", x - wide / 2);
       box.setAttribute("y", y - 8);

@@ -58,12 +58,21 @@ function bytes(base64) {
   return Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
 }
 
-/** Draw columns of distributions in so many pixels; `marked` are values that get a square. */
-export function drawHeat(canvas, room, heat, columns, marked) {
+function columnWidth(room, columns) {
+  return Math.max(5, Math.min(LARGEST, Math.floor((room - AXIS - 2) / columns)));
+}
+
+/** The pixels that so many columns take, where there is so much room. */
+export function heatWidth(room, columns) {
+  return AXIS + columns * columnWidth(room, columns) + 1;
+}
+
+/** Draw columns of distributions in so many pixels; `marked` are values that get a square. Returns how tall a value is. */
+export function drawHeat(canvas, room, heat, columns, { marked = null, tallest = LARGEST }) {
   const values = heat.length / columns.length;
-  const step = Math.max(5, Math.min(LARGEST, Math.floor((room - AXIS - 2) / columns.length)));
-  const tall = Math.max(5, Math.min(step, Math.floor(420 / values)));
-  const [width, height] = [AXIS + columns.length * step + 1, TOP + values * tall + AXIS];
+  const step = columnWidth(room, columns.length);
+  const tall = Math.max(5, Math.min(step, tallest, Math.floor(420 / values)));
+  const [width, height] = [heatWidth(room, columns.length), TOP + values * tall + AXIS];
   const brush = cleared(canvas, width, height);
   const colours = getComputedStyle(canvas);
   const colour = (name) => colours.getPropertyValue(`--${name}`).trim();
@@ -92,6 +101,7 @@ export function drawHeat(canvas, room, heat, columns, marked) {
     const value = values - 1 - Math.floor((y * height - TOP) / tall);
     return column >= 0 && column < columns.length && value >= 0 && value < values ? { column, value } : null;
   };
+  return tall;
 }
 
 function drawAxes(brush, { columns, values, step, tall, top }, colour) {
@@ -137,8 +147,12 @@ export function haltingChart(soft, position) {
   const key = (kind, meaning) => el("li", null, el("span", { class: `key-line ${kind}`, "aria-hidden": "true" }), meaning);
   return [
     svgEl("svg", frame, grid, bars, svgEl("path", { class: "willing", d: line }), dots, now, names),
-    el("ul", { class: "legend" }, key("finish", "halts after this step"), key("willing", "willingness to halt"), key("now", "this step")),
-    el("p", { class: "hint" }, label),
+    el(
+      "div",
+      { class: "halting-words" },
+      el("ul", { class: "legend" }, key("finish", "halts after this step"), key("willing", "willingness to halt"), key("now", "this step")),
+      el("p", { class: "hint" }, label),
+    ),
   ];
 }
 

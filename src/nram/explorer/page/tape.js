@@ -16,12 +16,14 @@ export class Tape {
     this.span = matchMedia("(max-width: 600px)").matches ? NARROW_WINDOW : WIDE_WINDOW;
     this.cells = new Map();
     this.layout = "";
-    this.lines = 0;
+    this.lines = 0; // of marks under each cell
+    this.wrapped = false; // whether the cells take several lines: then marks have one line, or there would be large gaps
     this.list = el("ol", { class: "cells", "aria-label": "Memory cells" });
     this.window = this.windowControls();
     this.element = el("div", { class: "tape" }, this.window, this.list);
     this.list.addEventListener("keydown", (event) => this.handleKey(event));
     this.list.addEventListener("click", (event) => this.handleClick(event));
+    new ResizeObserver(() => requestAnimationFrame(() => this.wrap())).observe(this.list);
   }
 
   windowControls() {
@@ -59,8 +61,19 @@ export class Tape {
     for (const [cell, parts] of this.cells) {
       this.showCell(cell, parts, view, reads.get(cell) ?? [], writes.get(cell) ?? []);
     }
-    setClass(this.list, `cells${this.size > ROOMY ? " close" : ""}`);
+    setClass(this.list, `cells${this.size > ROOMY ? " close" : this.wrapped ? " wrapped" : ""}`);
     this.list.style.setProperty("--mark-lines", this.lines);
+  }
+
+  /** Look whether the cells take several lines. */
+  wrap() {
+    const [first, last] = [this.list.firstElementChild, this.list.lastElementChild];
+    const wrapped = this.size <= ROOMY && first !== null && first.offsetTop !== last.offsetTop;
+    if (wrapped !== this.wrapped) {
+      this.wrapped = wrapped;
+      this.lines = wrapped ? 1 : 2;
+      this.show(this.view);
+    }
   }
 
   measure(size) {
@@ -71,7 +84,7 @@ export class Tape {
     this.base = 0;
     this.from.value = 0;
     this.from.max = Math.max(0, size - this.span);
-    this.lines = size > ROOMY ? 1 : 2;
+    this.lines = size > ROOMY || this.wrapped ? 1 : 2;
     this.list.style.setProperty("--digits", String(size - 1).length);
     this.window.hidden = size <= this.span;
   }
@@ -128,10 +141,13 @@ export class Tape {
     setText(parts.value, String(view.memory[cell]));
     setText(parts.words, [`cell ${cell}: ${view.memory[cell]}`, ...flags.map(([, , words]) => words)].join(", "));
     const close = this.size > ROOMY;
+    const short = close || this.wrapped;
+    const both = reads.length > 0 && writes.length > 0;
+    const [read, written] = short ? [reads.slice(-1), writes.slice(-1)] : [reads, writes];
     const marks = [
-      ...(close ? reads.slice(-1) : reads).map((one) => ["mark read", close ? "R" : `R ${one.name}`]),
-      ...(close ? writes.slice(-1) : writes).map((one) => ["mark written", close ? "W" : `W ${one.name}`]),
-      ...(close ? [] : writes.slice(-1).map((one) => ["becomes", `← ${one.value}`])),
+      ...read.map((one) => ["mark read", close || (short && both) ? "R" : `R ${one.name}`]),
+      ...written.map((one) => ["mark written", close || (short && both) ? "W" : short ? `← ${one.value}` : `W ${one.name}`]),
+      ...(short ? [] : writes.slice(-1).map((one) => ["becomes", `← ${one.value}`])),
       ...(view.wrong.has(cell) && !close ? [["expected", `≠ ${view.wrong.get(cell)}`]] : []),
     ];
     const shown = JSON.stringify(marks);
@@ -140,7 +156,7 @@ export class Tape {
       fill(parts.marks, marks.map(([kind, words]) => el("span", { class: kind }, words)));
     }
     // lines only ever become more: a tape that jumps up and down at every step is hard to watch
-    this.lines = Math.max(this.lines, close ? 1 : marks.length);
+    this.lines = Math.max(this.lines, short ? 1 : marks.length);
   }
 
   handleClick(event) {
@@ -223,7 +239,7 @@ function byCell(accesses) {
 }
 
 /** The cells to show, as [first, one past the last] pieces in order: all of a small tape, a window of a large one. */
-export function segmentsOf(size, base, span, pointers) {
+function segmentsOf(size, base, span, pointers) {
   if (size <= span) {
     return [[0, size]];
   }

@@ -29,11 +29,15 @@ export class MachineView {
     this.element = el("section", { class: "view machine-view", "aria-label": "Machine" }, side, main);
   }
 
-  /** Show what a link says; without a program, the one shown before. */
+  /** Show what a link says; without one, what was shown before. */
   async show(values) {
     const program = programOf(values) ?? this.app.firstProgram();
-    const same = this.info !== undefined && JSON.stringify(this.info.program) === JSON.stringify(program);
-    await this.load(program, Object.keys(values).length === 0 && same ? this.current() : values);
+    if (Object.keys(values).length > 0) {
+      return this.load(program, values);
+    }
+    const { input } = this.app.last;
+    const same = this.info !== undefined && JSON.stringify([this.info.program, this.values]) === JSON.stringify([program, input]);
+    return this.load(program, same ? this.current() : input);
   }
 
   async load(program, values) {
@@ -66,6 +70,15 @@ export class MachineView {
   }
 
   fail(error, program) {
+    this.stage?.stop();
+    this.stage = null;
+    this.info = undefined;
+    fill(this.place); // what was there is another program's
+    clearTimeout(this.timer);
+    this.inputs.forget();
+    this.picker.set(program, "text" in program ? "Text with problems" : program.name ?? program.run ?? "");
+    setText(this.title, "Machine");
+    fill(this.facts);
     this.app.fail(this.problem, error);
     if ("text" in program) {
       const open = () => this.app.go("program", valuesOf(program));
@@ -95,7 +108,7 @@ export class MachineView {
     }
     const { stage } = this;
     this.values = input.values;
-    this.app.remember(this.info.program, input.values);
+    this.app.remember(this.info, input);
     await stage.open(source, { expected: input.expected, position: this.position });
     if (stage === this.stage && stage.element.parentNode !== this.place) {
       fill(this.place, stage.element);
