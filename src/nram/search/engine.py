@@ -27,7 +27,15 @@ from nram.search.counterexamples import Counterexamples
 from nram.search.instances import Pool
 from nram.search.kernel import CANDIDATES, STOP, Annealing, ChainEnd
 from nram.search.look_up import have_tables
-from nram.search.schedule import REPAIR, STRUCTURES, Chain, forgets_tables, round_of_chains
+from nram.search.schedule import (
+    REPAIR,
+    STRUCTURES,
+    Chain,
+    forgets_tables,
+    outdone,
+    round_of_chains,
+    strategies_of,
+)
 from nram.search.shortening import shortened, shortest, simplified
 from nram.search.state import Found, Left, Outcome, SearchState
 from nram.search.structure import Structure
@@ -134,8 +142,9 @@ class Search:
         """Run the chains of a round. Returns whether it came to its end: the search was neither done nor stopped."""
         pool = self._pool_now()
         self._have_tables(pool)
-        strategies = None if self.start is None else (REPAIR,)
-        chains = round_of_chains(self.state.round, self.seed, self.structures, strategies)
+        strategies = strategies_of(self.state.round, pool.has_single_answers) if self.start is None else (REPAIR,)
+        passed_over = outdone({one.structure: one.cost for one in self.state.near})
+        chains = round_of_chains(self.state.round, self.seed, self.structures, strategies, passed_over)
         self.shortening = new_monitor()
         self.runs = [self._started(executor, chain, pool) for chain in chains]
         counterexamples: list[Instance] = []
