@@ -22,7 +22,7 @@ from nram.search.display import SearchProgress
 from nram.search.engine import Search
 from nram.search.instances import Pool, task_pool
 from nram.search.job import SearchJob, Space
-from nram.search.schedule import STRUCTURES, forgets_tables, round_of_chains
+from nram.search.schedule import STRUCTURES, forgets_tables, outdone, round_of_chains, strategies_of
 from nram.search.state import Question, SearchState, load_state, save_state
 from nram.search.structure import Structure
 from nram.tasks.base import Instance
@@ -178,6 +178,26 @@ def test_every_structure_gets_its_share_and_chains_grow():
     assert longest == sorted(longest) and longest[0] < longest[-1]
     seeds = [chain.seed for chains in rounds for chain in chains]
     assert len(set(seeds)) == len(seeds)
+
+
+def test_structures_that_come_nearest_get_most_chains_and_none_is_left_out():
+    costs = {structure: float(index) for index, structure in enumerate(STRUCTURES)}
+    del costs[STRUCTURES[4]]  # nothing is known about it
+    passed_over = outdone(costs)
+    assert passed_over == {STRUCTURES[3], *STRUCTURES[5:]} and not outdone({STRUCTURES[0]: 1.0})
+    early, late = (round_of_chains(n, 0, STRUCTURES, passed_over=passed_over) for n in (2, 3))
+    assert early == round_of_chains(2, 0, STRUCTURES)
+    of = {structure: [chain.strategy for chain in late if chain.structure == structure] for structure in STRUCTURES[:5]}
+    assert [len(of[structure]) for structure in STRUCTURES[:5]] == [5, 5, 5, 1, 5]
+    assert of[STRUCTURES[3]] == [strategies_of(3)[0]]
+
+
+def test_where_answers_are_single_cells_most_chains_start_with_small_instances():
+    single = {task: task_pool(get_task(task), 0).has_single_answers for task in ("listk", "walkbst", "copy", "merge")}
+    assert single == {"listk": True, "walkbst": True, "copy": False, "merge": False}
+    for number in range(12):
+        small = [strategy.small_first for strategy in strategies_of(number, single_answers=True)]
+        assert sum(small) > len(small) / 2 and len(small) == len(strategies_of(number))
 
 
 BAD_EXAMPLES = {

@@ -20,7 +20,7 @@ from nram.programs.interpret import interpret
 from nram.programs.ir import Program
 from nram.programs.sketch import HOLE
 from nram.programs.sketch_text import sketch_from_text
-from nram.search import engine
+from nram.search import shortening
 from nram.search.chains import anneal, blocks_of, random_table, table_costs
 from nram.search.counterexamples import find_counterexamples
 from nram.search.engine import Search
@@ -38,7 +38,7 @@ ACCESS = get_task("access")
 @pytest.fixture(autouse=True)
 def _little_shortening(monkeypatch):
     """It takes most of the time, and is the same with a sketch and without."""
-    monkeypatch.setattr(engine, "CHAINS", 1)
+    monkeypatch.setattr(shortening, "CHAINS", 1)
 
 
 def _structure(body: str, repeats: int = 1, registers: str = "r1 r2") -> Structure:

@@ -27,8 +27,16 @@ from nram.search.counterexamples import Counterexamples
 from nram.search.instances import Pool
 from nram.search.kernel import CANDIDATES, STOP, Annealing, ChainEnd
 from nram.search.look_up import have_tables
-from nram.search.schedule import REPAIR, STRUCTURES, Chain, forgets_tables, round_of_chains
-from nram.search.shortening import CHAINS, FURTHER_CHAINS, shortened, simplified
+from nram.search.schedule import (
+    REPAIR,
+    STRUCTURES,
+    Chain,
+    forgets_tables,
+    outdone,
+    round_of_chains,
+    strategies_of,
+)
+from nram.search.shortening import shortened, shortest, simplified
 from nram.search.state import Found, Left, Outcome, SearchState
 from nram.search.structure import Structure
 from nram.tasks.base import Instance
@@ -134,8 +142,9 @@ class Search:
         """Run the chains of a round. Returns whether it came to its end: the search was neither done nor stopped."""
         pool = self._pool_now()
         self._have_tables(pool)
-        strategies = None if self.start is None else (REPAIR,)
-        chains = round_of_chains(self.state.round, self.seed, self.structures, strategies)
+        strategies = strategies_of(self.state.round, pool.has_single_answers) if self.start is None else (REPAIR,)
+        passed_over = outdone({one.structure: one.cost for one in self.state.near})
+        chains = round_of_chains(self.state.round, self.seed, self.structures, strategies, passed_over)
         self.shortening = new_monitor()
         self.runs = [self._started(executor, chain, pool) for chain in chains]
         counterexamples: list[Instance] = []
@@ -148,7 +157,7 @@ class Search:
                 if self._stop_asked() and not end.fits:
                     return False
                 self._count(run, pool)
-                if end.fits:
+                if end.fits and not (counterexamples and self._is_refuted(run, counterexamples)):
                     failed = self._use(run, pool)
                     fitted |= not failed
                     counterexamples += failed or ()
@@ -186,15 +195,32 @@ class Search:
         return False
 
     def _judge(self, run: _Run, pool: Pool) -> tuple[Program, Sequence[Instance] | None]:
-        """Shorten a program that fits, and look for counterexamples."""
+        """Shorten a program that fits, and look for counterexamples. The first that has none is shortened further."""
         if run.judged is None:
-            chain, chains = run.chain, FURTHER_CHAINS if self.state.found else CHAINS
-            monitor = self.shortening
-            program = self._wait(
-                self.shortener.submit(shortened, chain.structure, run.genes, pool, chain.seed, monitor, chains)
-            )
-            run.judged = program, self.counterexamples(program)
+            parts = run.chain.structure, run.genes, pool, run.chain.seed, self.shortening
+            program = self._wait(self.shortener.submit(shortened, *parts))
+            failed = self.counterexamples(program)
+            if failed is not None and not failed and not self.state.found:
+                if self.done(replace(self.state, found=(Found(program, parts[0], self.state.candidates),))):
+                    self._drop_others(run)
+                shorter = self._wait(self.shortener.submit(shortest, program, *parts, self.workers))
+                if shorter != program:
+                    still_failed = self.counterexamples(shorter)
+                    program = shorter if still_failed is not None and not still_failed else program
+            run.judged = program, failed
         return run.judged
+
+    def _drop_others(self, run: _Run) -> None:
+        """Stop all other chains: with the program of this one the search is done, however it is shortened."""
+        for other in self.runs:
+            if other is not run:
+                other.end.cancel()
+                other.monitor[STOP] = 1
+
+    def _is_refuted(self, run: _Run, counterexamples: Sequence[Instance]) -> bool:
+        """Whether what speaks against programs of this round speaks against this one too."""
+        pool = Pool(tuple(counterexamples))
+        return bool(table_costs(run.chain.structure, run.genes, blocks_of(pool), len(pool)).sum() > 0)
 
     def _use(self, run: _Run, pool: Pool) -> Sequence[Instance] | None:
         """Add a program that fits to the state. Without any counterexamples it is found, or refused."""

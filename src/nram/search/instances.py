@@ -100,6 +100,11 @@ class Pool:
     def __len__(self) -> int:
         return len(self.instances)
 
+    @property
+    def has_single_answers(self) -> bool:
+        """Whether every instance has just one output cell."""
+        return all(len(instance.cells) == 1 for instance in self.instances)
+
     def shortest_first(self, rng: Random) -> list[int]:
         """The instances ordered by their step limit, with some disorder, so that no two chains start alike."""
         return sorted(range(len(self)), key=lambda i: self.instances[i].steps + rng.uniform(0, DISORDER))

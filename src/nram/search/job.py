@@ -29,7 +29,7 @@ from nram.runtime import cpu_cores
 from nram.search.callbacks import SILENT, SearchCallbacks
 from nram.search.counterexamples import Counterexamples, counterexamples_of
 from nram.search.instances import Pool, task_pool
-from nram.search.schedule import CHAINS_OF_ONE_STRUCTURE, FOR_LISTS, STRUCTURES
+from nram.search.schedule import CHAINS_OF_ONE_STRUCTURE, FOR_LISTS, FOR_OTHER_MODULES, STRUCTURES
 from nram.search.state import Outcome, Question, SearchState, load_state, save_state
 from nram.search.structure import Structure, embed, sketched
 from nram.tasks.base import Instance, Task
@@ -75,7 +75,9 @@ class Space:
         """The structures to try. One that is named gets several chains."""
         modules = self._module_names
         if self.registers is self.repeats is self.states is None:
-            return tuple(replace(structure, modules=modules) for structure in STRUCTURES)
+            if self.modules is None:
+                return STRUCTURES
+            return tuple(replace(structure, modules=modules) for structure in FOR_OTHER_MODULES)
         return (Structure(self.registers or 3, self.repeats or 1, self.states or 1, modules),) * CHAINS_OF_ONE_STRUCTURE
 
     def structures_of(self, sketch: Sketch) -> tuple[Structure, ...]:

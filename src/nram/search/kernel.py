@@ -14,7 +14,8 @@ What makes it fast:
 - A change concerns one row, so only that row is compiled again.
 - If the row's live code stays the same, the candidate does the same as before, and nothing is run.
 - Only instances whose run visited the row are run again, sixteen at a time (`lanes`).
-- A candidate is given up as soon as it is certain to be refused. The blocks that refuse most often come first.
+- A candidate is given up as soon as it is almost certain to be refused: if it would be even when the instances that
+  are still to run cost a fifth less than now. The blocks that refuse most candidates a step come first.
 
 Everything is in one file, with the numbers that `lanes` shares. The machine code is cached until this file changes, so
 a change in another file would leave old code in use.
@@ -49,6 +50,8 @@ LOOK_UP_STEPS = 1 << 21  # steps of lanes
 NOT_HALTING = 0.25  # the cost of an instance on which the program does not halt; a wholly wrong one costs 1
 ROW_LENGTH = 2  # what a visited row counts beside its operations
 FRESH = 35  # percent of new sources that are operations which were dead before
+STILL_TO_COME = 0.8  # of what instances cost now: so much, at least, they are expected to cost a candidate
+BLOCK_STEPS = 4  # what a block takes beside its steps, in steps
 ZERO_COST = 1e-9  # sums of costs below this are 0 but for rounding
 
 # Columns of `Shape.operations`, of `Table.code` and of the monitor.
@@ -200,7 +203,11 @@ class Runs(NamedTuple):
     new_cost: np.ndarray
     new_visited: np.ndarray
     turn: np.ndarray
-    """The order in which blocks are run: those that refuse candidates come first."""
+    """The order in which blocks are run: those that refuse most candidates a step come first."""
+    refusals: np.ndarray
+    """[blocks], of late"""
+    steps: np.ndarray
+    """[blocks], of late"""
     room: np.ndarray
     """Where `run_block` works; here to stay alive."""
 
@@ -746,6 +753,8 @@ def _new_runs(shape: Shape, table: Table, blocks: Blocks, holes: Holes | None = 
         np.zeros(lanes),
         np.zeros(lanes, np.uint64),
         np.arange(count),
+        np.zeros(count),
+        np.zeros(count),
         np.zeros((new_values + shape.registers, LANES), np.int32),
     )
     shared = Frame._fields[: AT.starts]
@@ -892,31 +901,50 @@ def _lanes_to_run(runs, active, changed):
 
 
 @_inner
-def _run_until_refused(runs, active, cost, visited, bound):
+def _run_until_refused(runs, active, cost, visited, to_come, bound):
     """Run the lanes noted in the frames, block by block, while the cost is within the bound.
 
-    Returns cost and visited rows, and how many instances and steps this took. A block that refuses the candidate moves
-    one turn forward, so that it refuses sooner next time.
+    `to_come` is what these lanes cost now. Returns cost and visited rows, and how many instances and steps this took.
+    The cost of a candidate that is given up is infinite.
     """
     in_play = (active + LANES - 1) // LANES
     count = steps = q = 0
-    while q < in_play and cost <= bound:
+    while q < in_play and cost + STILL_TO_COME * to_come <= bound:
         block = runs.turn[q]
         lanes = runs.frames[block, AT.lanes]
         if lanes != 0:
             halted = _run(runs, block, lanes)
-            steps += runs.frames[block, AT.longest]
             for lane in range(LANES):
                 if (lanes >> lane) & 1:
                     i = block * LANES + lane
                     runs.new_cost[i] = _cost(runs, i, halted)
                     cost += runs.new_cost[i]
+                    to_come -= runs.cost[i]
                     visited |= runs.new_visited[i]
                     count += 1
-            if cost > bound and q > 0:
-                runs.turn[q], runs.turn[q - 1] = runs.turn[q - 1], runs.turn[q]
+            steps += runs.frames[block, AT.longest]
+            runs.steps[block] += runs.frames[block, AT.longest] + BLOCK_STEPS
+            if cost + STILL_TO_COME * to_come > bound:
+                runs.refusals[block] += 1
         q += 1
-    return cost, visited, count, steps
+    return cost if cost + STILL_TO_COME * to_come <= bound else math.inf, visited, count, steps
+
+
+@_inner
+def _take_turns(runs, active):
+    """Order the blocks in play by the candidates that they refused a step, and forget half of that."""
+    in_play = (active + LANES - 1) // LANES
+    for last in range(1, in_play):
+        block, q = runs.turn[last], last
+        while q > 0 and runs.refusals[block] * runs.steps[runs.turn[q - 1]] > (
+            runs.refusals[runs.turn[q - 1]] * runs.steps[block]
+        ):
+            runs.turn[q] = runs.turn[q - 1]
+            q -= 1
+        runs.turn[q] = block
+    for block in range(in_play):
+        runs.refusals[block] *= 0.5
+        runs.steps[block] *= 0.5
 
 
 @_inner
@@ -1022,6 +1050,7 @@ def _anneal(shape, holes, table, runs, work, blocks, instances, settings, monito
         temperature *= cooling
         if candidate % LOOK_UP == 0 or steps > LOOK_UP_STEPS:
             steps = 0
+            _take_turns(runs, active)
             monitor[CANDIDATES], monitor[COST], monitor[IN_PLAY] = candidate, now.cost, active
             if monitor[STOP] != 0:
                 return ChainEnd(False, candidate, ran, best, active)
@@ -1030,7 +1059,7 @@ def _anneal(shape, holes, table, runs, work, blocks, instances, settings, monito
             continue
         energy, bound = _acceptable(state, settings, temperature, table, now, row)
         cost, visited = _lanes_to_run(runs, active, changed)
-        cost, visited, more, more_steps = _run_until_refused(runs, active, cost, visited, bound)
+        cost, visited, more, more_steps = _run_until_refused(runs, active, cost, visited, now.cost - cost, bound)
         ran += more
         steps += more_steps
         length = _length(table, visited) if cost <= bound else 0

@@ -3,13 +3,31 @@ grow longer from round to round."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from nram.search.structure import Structure
 
 CHAINS_OF_ONE_STRUCTURE = 4  # in a round, where only one structure is searched: work for several cores
+# The modules in an order in which programs use them: follow a pointer, move on, compute the next address, read there,
+# compare, count, write. In the paper's order the one READ comes first and comparisons come after ADD, so many rows need
+# the modules two or three times. A row with these sixteen is shorter and has fewer wires to try.
+FLOW = (
+    *("READ", "INC", "DEC", "ADD", "SUB", "READ", "LESS-THAN", "LESS-OR-EQUAL-THAN", "EQUALITY-TEST", "MIN", "MAX"),
+    *("INC", "DEC", "ADD", "WRITE", "WRITE"),
+)
 STRUCTURES = (
+    Structure(2, 1),
+    Structure(3, 1),
+    Structure(3, modules=FLOW),
+    Structure(4, modules=FLOW),
+    Structure(4, 2, modules=FLOW),
+    Structure(2, states=2, modules=FLOW),
+    Structure(3, states=2, modules=FLOW),
+    Structure(5, modules=FLOW),
+)
+# For modules that the user names: nothing is known about their order.
+FOR_OTHER_MODULES = (
     Structure(2, 1),
     Structure(3, 1),
     Structure(3, 2),
@@ -33,6 +51,7 @@ FOR_LISTS = (
 )
 EVERY_ROUND = 5  # so many take part in every round; the others, which add little, in three rounds of nine
 FIRST_STRUCTURES = 3  # so many are tried in the first round, and one more in every further round
+PROMISING = 3  # so many structures, those that came nearest, go on with all chains of a round; the others with one
 FIRST_BUDGET = 100_000  # candidates of a chain in the first round; it doubles from round to round
 BUDGET_PER_GENE = 1_000  # the most: longer chains gain less than more chains
 
@@ -80,7 +99,12 @@ def forgets_tables(round_index: int) -> bool:
     return round_index >= FIRST_OF_THREES and round_index % 3 == FIRST_OF_THREES % 3
 
 
-def strategies_of(round_index: int) -> tuple[Strategy, ...]:
+def strategies_of(round_index: int, single_answers: bool = False) -> tuple[Strategy, ...]:
+    """The strategies of a round. Where every answer is a single cell, only chains on small instances get anywhere."""
+    if single_answers:
+        if round_index < FIRST_OF_THREES:
+            return BY_STEPS, BY_STEPS
+        return (*[BY_STEPS] * (4 if forgets_tables(round_index) else 2), BY_LENGTH)
     if round_index < FIRST_OF_THREES:
         return BY_STEPS, BY_LENGTH
     if forgets_tables(round_index):
@@ -88,16 +112,31 @@ def strategies_of(round_index: int) -> tuple[Strategy, ...]:
     return BY_STEPS, FURTHER, FURTHER
 
 
+def outdone(costs: Mapping[Structure, float]) -> set[Structure]:
+    """Given the least cost of any table so far of each structure: all but those that came nearest."""
+    return set(sorted(costs, key=lambda structure: costs[structure])[PROMISING:])
+
+
 def round_of_chains(
-    round_index: int, seed: int, structures: Sequence[Structure], strategies: Sequence[Strategy] | None = None
+    round_index: int,
+    seed: int,
+    structures: Sequence[Structure],
+    strategies: Sequence[Strategy] | None = None,
+    passed_over: Collection[Structure] = (),
 ) -> list[Chain]:
-    """The chains of one round. They depend on nothing but these arguments."""
+    """The chains of one round. They depend on nothing but these arguments.
+
+    Once chains are long, structures that are passed over have a single chain, of the first strategy.
+    """
     chains = []
     for index, structure in enumerate(structures[: FIRST_STRUCTURES + round_index]):
         if index >= EVERY_ROUND and round_index % 9 >= 3:
             continue
         budget = min(FIRST_BUDGET << min(round_index, 40), BUDGET_PER_GENE * structure.free_genes)
-        for strategy in strategies or strategies_of(round_index):
+        chosen = strategies or strategies_of(round_index)
+        if structure in passed_over and round_index >= FIRST_OF_THREES:
+            chosen = chosen[:1]
+        for strategy in chosen:
             chain_seed = ((seed * 1_000_003 + round_index) * 1009 + len(chains)) % 2**62
             chains.append(Chain(structure, strategy, budget, chain_seed))
     return chains

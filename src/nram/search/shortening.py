@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -19,25 +20,57 @@ from nram.search.structure import Structure
 from nram.tasks.base import Instance
 
 CHAINS = 6
-FURTHER_CHAINS = 1  # for programs after the first that fits
+ENOUGH = 3  # so many equally short ends of chains, and no shorter one: further chains would hardly be shorter
 BUDGET = 150_000
 MOST_RUNS = 45_000_000  # of instances, by a chain
 HOT, COLD, LENGTH_COST = 0.03, 0.005, 0.02
 
 
-def shortened(
-    structure: Structure, genes: np.ndarray, pool: Pool, seed: int, monitor: np.ndarray, chains: int = CHAINS
+def shortened(structure: Structure, genes: np.ndarray, pool: Pool, seed: int, monitor: np.ndarray) -> Program:
+    """The shorter program that fits: that of the table itself, or of the end of one chain."""
+    end = _end_of_chain(structure, genes, pool, seed, monitor, 1)
+    return _shortest([simplified(structure, genes, pool), *([] if end is None else [end])], pool)
+
+
+def shortest(
+    program: Program, structure: Structure, genes: np.ndarray, pool: Pool, seed: int, monitor: np.ndarray, workers: int
 ) -> Program:
-    """The shortest program that fits: that of the table itself, or of the end of one of several chains."""
-    programs = [simplified(structure, genes, pool)]
+    """The shortest program that fits: what `shortened` gave, or the end of one of several further chains.
+
+    As many chains run at once as there are workers. Their ends are used in order, so the number does not matter.
+    """
+    programs, index = [program], 2
+    with ThreadPoolExecutor(workers) as executor:
+        while index <= CHAINS and not monitor[STOP]:
+            futures = [
+                executor.submit(_end_of_chain, structure, genes, pool, seed, monitor, at)
+                for at in range(index, min(index + workers, CHAINS + 1))
+            ]
+            for end in [future.result() for future in futures]:
+                if end is not None and not _are_enough(programs):
+                    programs.append(end)
+            index = CHAINS + 1 if _are_enough(programs) else index + workers
+    return _shortest(programs, pool)
+
+
+def _end_of_chain(
+    structure: Structure, genes: np.ndarray, pool: Pool, seed: int, monitor: np.ndarray, index: int
+) -> Program | None:
+    """The program at which a chain ends; None: it was out of time."""
+    other = genes.copy()
     budget = min(BUDGET, MOST_RUNS // len(pool))
-    for index in range(1, chains + 1):
-        other = genes.copy()
-        settings = Annealing(seed + 7919 * index, budget, HOT, COLD, LENGTH_COST, len(pool), must_fit=True)
-        anneal(structure, other, blocks_of(pool), len(pool), settings, monitor)
-        if monitor[STOP]:  # out of time: the programs so far must do
-            break
-        programs.append(simplified(structure, other, pool))
+    settings = Annealing(seed + 7919 * index, budget, HOT, COLD, LENGTH_COST, len(pool), must_fit=True)
+    anneal(structure, other, blocks_of(pool), len(pool), settings, monitor)
+    return None if monitor[STOP] else simplified(structure, other, pool)
+
+
+def _are_enough(programs: list[Program]) -> bool:
+    lengths = [program.operations + program.rows for program in programs]
+    return lengths.count(min(lengths)) >= ENOUGH
+
+
+def _shortest(programs: list[Program], pool: Pool) -> Program:
+    """The shortest of those that fit, and of these the one with the fewest steps."""
     fitting = []
     for program in programs:
         steps = _steps_if_it_fits(program, pool)

@@ -88,7 +88,8 @@ class Structure:
 
     def __str__(self) -> str:
         states = f", {self.states} states" if self.states > 1 else ""
-        return f"R{self.registers} x{self.repeats}{states}{'' if self.sketch is None else ', a sketch'}"
+        modules = "" if self.modules == MODULE_NAMES else f" of {len(self.modules)} modules"
+        return f"R{self.registers} x{self.repeats}{modules}{states}{'' if self.sketch is None else ', a sketch'}"
 
     def holds(self, genes: np.ndarray) -> bool:
         """Whether these numbers are a table of this structure. The kernel relies on it, and checks nothing."""
