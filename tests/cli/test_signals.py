@@ -23,7 +23,7 @@ import ctypes, sys
 from nram.cli import main, tasks
 from nram.training.job import TrainingJob
 
-def block(*arguments):
+def block(*arguments, **options):
     print("ready", file=sys.stderr, flush=True)
     mutex = ctypes.create_string_buffer(128)
     lock = ctypes.CDLL(None).pthread_mutex_lock

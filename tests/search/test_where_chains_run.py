@@ -17,7 +17,7 @@ from nram.errors import NramError
 from nram.extensions import get_task
 from nram.programs.files import read_program
 from nram.programs.library import load_sketch
-from nram.search import engine
+from nram.search import shortening
 from nram.search.counterexamples import find_counterexamples
 from nram.search.engine import Search, run_here
 from nram.search.instances import Pool, task_pool
@@ -98,16 +98,18 @@ def test_an_error_of_a_chain_ends_the_search_and_the_other_chains():
     assert stopped.is_set()
 
 
-def _first_is_endless(chain: Chain, genes: np.ndarray, pool: Pool, monitor: np.ndarray) -> ChainEnd:
-    """Run a chain; but the first of a round ends only when it is stopped."""
-    end = run_here(chain, genes, pool, monitor)
-    while chain.structure == SMALL[0] and chain.strategy.small_first and not monitor[STOP]:
-        time.sleep(0.01)
-    return end
-
-
 def test_any_takes_a_program_although_an_earlier_chain_still_runs():
-    settings = {"workers": 2, "run_chain": _first_is_endless, "seconds": 60}
+    begun: list[Chain] = []
+
+    def first_is_endless(chain: Chain, genes: np.ndarray, pool: Pool, monitor: np.ndarray) -> ChainEnd:
+        """Run a chain; but the first one ends only when it is stopped."""
+        begun.append(chain)
+        end = run_here(chain, genes, pool, monitor)
+        while chain is begun[0] and not monitor[STOP]:
+            time.sleep(0.01)
+        return end
+
+    settings = {"workers": 2, "run_chain": first_is_endless, "seconds": 60}
     outcome = _search(judge=lambda program: find_counterexamples(program, ACCESS, 1), take_any=True, **settings).run()
     assert outcome.program is not None and not find_counterexamples(outcome.program, ACCESS, 2)
     assert outcome.seconds < 60 and outcome.state.found[0].candidates == outcome.state.candidates > 0
@@ -115,7 +117,7 @@ def test_any_takes_a_program_although_an_earlier_chain_still_runs():
 
 def test_whole_rounds_are_the_same_with_any(monkeypatch):
     """Programs that are refused, or that have counterexamples, are counted in their turn."""
-    monkeypatch.setattr(engine, "CHAINS", 1)  # programs need not be short
+    monkeypatch.setattr(shortening, "CHAINS", 1)  # programs need not be short
     tiny = Pool(tuple(ACCESS.sample(1, 3, seed=0)))
 
     def run(take_any: bool) -> Outcome:

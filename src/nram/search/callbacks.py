@@ -33,7 +33,7 @@ class Best:
     pool: int
     seconds: float
     smallest: Instance
-    """The smallest of the wrong ones."""
+    """The smallest one with a wrong cell, or the smallest on which it does not halt."""
     obtained: list[int]
     program: Program | None = None
     """As it was found, not simplified."""

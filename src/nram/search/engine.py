@@ -19,6 +19,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from nram.limits import wrong_cells
 from nram.programs.interpret import interpret
 from nram.programs.ir import Program
 from nram.search.callbacks import SILENT, Best, Report, SearchCallbacks
@@ -265,10 +266,12 @@ class Search:
             state = replace(state, best_cost=cost, best_genes=genes, best_structure=structure)
         self.state = state
         if better and cost > 0:
-            wrong = [pool.instances[i] for i in np.flatnonzero(costs)]
-            smallest = min(wrong, key=lambda instance: len(instance.input))
+            wrong = sorted((pool.instances[i] for i in np.flatnonzero(costs)), key=lambda one: len(one.input))
             program = structure.program(genes)
-            memory = list(interpret(program, smallest.input, smallest.steps).memory)
+            runs = ((one, list(interpret(program, one.input, one.steps).memory)) for one in wrong)
+            # One with a wrong cell, if there is any: it says more than one on which the program does not halt.
+            found = next(((one, memory) for one, memory in runs if wrong_cells(memory, one)), None)
+            smallest, memory = found or (wrong[0], list(interpret(program, wrong[0].input, wrong[0].steps).memory))
             self.callbacks.best(Best(structure, len(wrong), len(pool), self._elapsed(), smallest, memory, program))
 
     # ---- time

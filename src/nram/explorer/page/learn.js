@@ -254,7 +254,7 @@ export class LearnView {
   /** Begin to show a job from its first event. */
   forget() {
     this.close();
-    Object.assign(this, { points: [], bestFound: null, program: null, found: null, now: 0, runs: new Map() });
+    Object.assign(this, { points: [], bestFound: null, failure: null, program: null, found: null, now: 0, runs: new Map() });
     this.problem.hidden = this.best.hidden = this.result.hidden = this.training.hidden = true;
     this.wrong.element.hidden = true;
     this.stopButton.hidden = true;
@@ -345,6 +345,7 @@ export class LearnView {
 
   showProgram(text) {
     this.program = text;
+    this.failure = this.bestFound; // of this program: the next one may be better before its text is here
     setText(this.bestText, tableOf(text));
   }
 
@@ -380,7 +381,7 @@ export class LearnView {
   }
 
   showFailure() {
-    const { input, expected, cells, steps } = this.bestFound;
+    const { input, expected, cells, steps } = this.failure;
     const output = cells.map((cell) => `${cell}=${expected[cell]}`).join(" ");
     this.app.go("machine", { ...valuesOf({ text: this.program }), memory: input.join(" "), expected: output, steps });
   }
