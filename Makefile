@@ -28,7 +28,7 @@ demo: setup
 	$(BIN)/nram run runs/demo/program.nram --complexity 1000000
 
 test: setup lint
-	JAX_PLATFORMS=cpu $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+	JAX_PLATFORMS=cpu $(BIN)/python -m pytest --numprocesses 3 --dist loadfile
 
 # What takes minutes: training by the recipes, and the whole notebook. A single process, since training uses every core.
 test-slow: setup

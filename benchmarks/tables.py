@@ -429,6 +429,23 @@ def _beside_c(line: dict[str, Any], unit: str, per: float) -> list[str]:
     return [f"{per * line['c_scalar'] / line['memories']:.1f} {unit}", scalar, ratios[1]]
 
 
+def overhead(found: Lines) -> list[list[str]]:
+    """The same trials by hand and by nram sweep: a row for each round, and the ratio of the sums."""
+    ways, parts = ("by hand", "nram sweep"), ("seconds", "processor")
+    units = {"seconds": "", "processor": ", of the processor"}
+    rows = [["round", *(f"{way}{units[part]}" for part in parts for way in ways)]]
+    lines = [line for some in found.values() for line in some]
+    for seed in dict.fromkeys(line["seed"] for line in lines):
+        of = {line["how"]: line for line in lines if line["seed"] == seed}
+        rows.append([str(seed + 1), *(f"{of[way][part]:.1f} s" for part in parts for way in ways)])
+    sums = {(way, part): sum(line[part] for line in lines if line["how"] == way) for way in ways for part in parts}
+    last = ["all"]
+    for part in parts:
+        hand, sweep = (sums[way, part] for way in ways)
+        last += [f"{hand:.1f} s", f"{sweep:.1f} s ({100 * (sweep / hand - 1):+.1f}%)"]
+    return [*rows, last]
+
+
 def scaling(found: Lines) -> list[list[str]]:
     """One search on more and more workers: medians, a row for each place and number of workers."""
     rows = [["", "chains run on", "workers", "runs", "seconds", "candidates per second", "whole process"]]
@@ -458,6 +475,7 @@ KINDS: dict[str, Callable[[Lines], list[list[str]]]] = {
     "explorer": explorer,
     "native": native,
     "scaling": scaling,
+    "overhead": overhead,
     "suite": suite,
     "suite-tiers": suite_tiers,
     "commands": commands,
