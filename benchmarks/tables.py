@@ -326,6 +326,20 @@ def explorer(found: Lines) -> list[list[str]]:
     return rows
 
 
+def ten_tasks(found: Lines) -> list[list[str]]:
+    """Searches of the ten tasks. A search without an exact program counts as one that takes forever."""
+    heads = ["task", "seeds that found a program", "median time", "from, to", "median candidates"]
+    rows = [[*heads, "shortest: operations + rows"]]
+    for subject, lines in found.items():
+        times = [line["seconds"] if line["exact"] else math.inf for line in lines]
+        work = statistics.median(line["candidates"] if line["exact"] else math.inf for line in lines)
+        shortest = min(lines, key=lambda line: line["operations"] + line["rows"] if line["exact"] else math.inf)
+        rows.append([subject, f"{sum(line['exact'] for line in lines)} of {len(lines)}"])
+        rows[-1] += [f"{statistics.median(times):.1f} s", f"{min(times):.1f} to {max(times):.1f} s"]
+        rows[-1] += [f"{work / 1e6:.2f} million", f"{shortest['operations']} + {shortest['rows']}"]
+    return rows
+
+
 def suite(found: Lines) -> list[list[str]]:
     """Searches of the problems of examples/suite, one row for each problem."""
     heads = ["", "tier", "runs", "found", "exact", "interval", "median time", "median candidates"]
@@ -477,6 +491,7 @@ KINDS: dict[str, Callable[[Lines], list[list[str]]]] = {
     "scaling": scaling,
     "overhead": overhead,
     "suite": suite,
+    "ten-tasks": ten_tasks,
     "suite-tiers": suite_tiers,
     "commands": commands,
     "peers": peers,
