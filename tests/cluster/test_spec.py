@@ -116,6 +116,10 @@ def test_a_study_goes_through_json_and_back():
         ('tasks = ["copy"]\n[grid]\nnoise = [1, 1]', "grid.noise has a value twice"),
         ('tasks = ["copy"]\n[settings]\nnoise = 1\n[grid]\nnoise = [1, 2]', "grid.noise is in settings too"),
         ('tasks = ["copy"]\n[settings]\nnoise = 2020-01-01', "is a date"),
+        (
+            'tasks = ["copy"]\n[random]\ntrials = 2\n[random.settings]\nnoise = [0, 2020-01-01]',
+            "2020-01-01 is a date",
+        ),
         ('tasks = ["copy"]\n[arms."a b"]', "name an arm by at most"),
         ('tasks = ["copy"]\n[resources]\ncpus = 2', "resources.cpus is unknown"),
         ('tasks = ["copy"]\n[resources]\ngpus = 1.5', "resources: gpus is 1.5: give a fraction"),

@@ -310,6 +310,8 @@ def spec_from(data: dict[str, Any], where: str, folder: Path) -> Spec:
     problems: list[str] = []
     try:
         tables = {name: _plain(data[name]) for name in ("settings", "grid", "arms") if name in data}
+        if isinstance(drawn := data.get("random"), dict) and "settings" in drawn:
+            tables["random"] = {**drawn, "settings": _plain(drawn["settings"])}
     except UsageError as error:
         raise UsageError(f"{where} cannot be used: {error}") from None
     found = members(Spec, {**data, **tables}, lambda key: key, problems.append)
