@@ -208,7 +208,7 @@ class Trial:
     @property
     def overrides(self) -> list[str]:
         """The settings as words for --set."""
-        return [f"{name}={_word(value)}" for name, value in self.settings.items()]
+        return [f"{name}={as_word(value)}" for name, value in self.settings.items()]
 
     @property
     def words(self) -> list[str]:
@@ -220,7 +220,7 @@ class Trial:
         # What a study leaves out unless it is asked for: verification, and further programs that fit.
         own = {"verify-budget": 0} if self.verb == "search" else {"alternatives": 0}
         words += ["--budget", f"{self.budget:g}"]
-        return words + [word for name, value in (own | self.settings).items() for word in (f"--{name}", _word(value))]
+        return words + [word for name, value in (own | self.settings).items() for word in (f"--{name}", as_word(value))]
 
     @property
     def is_examples(self) -> bool:
@@ -233,7 +233,8 @@ class Trial:
         return Path(self.subject).stem if os.path.isabs(self.subject) else self.subject
 
 
-def _word(value: Any) -> str:
+def as_word(value: Any) -> str:
+    """The value of a setting as --set takes it."""
     return value if isinstance(value, str) else json.dumps(value)
 
 
@@ -411,7 +412,7 @@ def _problems_of(spec: Spec) -> list[str]:
     for name, values in spec.grid.items():
         if not values:
             problems.append(f"grid.{name} is empty: give at least one value")
-        if len(set(map(_word, values))) < len(values):
+        if len(set(map(as_word, values))) < len(values):
             problems.append(f"grid.{name} has a value twice")
     drawn = spec.random.settings if spec.random is not None else {}
     if spec.random is not None and not drawn:
