@@ -171,6 +171,17 @@ def test_a_bad_setting_is_named_before_anything_runs(text: str, words: str):
     assert words in told and told.count("\n  - ") == 1 and "null" not in told
 
 
+def test_a_bad_file_of_examples_is_named_once_for_all_arms(tmp_path: Path):
+    (tmp_path / "good").write_text('{"in": [1], "out": [2]}\n' * 2)
+    (tmp_path / "bad").write_text("{")
+    spec = spec_of(
+        'verb = "learn"\nfiles = ["good", "bad"]\nbudget = 9\n[arms.a]\nmethod = "search"\n[arms.b]', tmp_path
+    )
+    with pytest.raises(UsageError, match=r"files\.1: line 1") as caught:
+        check_trials(spec, trials_of(spec), trust=False)
+    assert str(caught.value).count("\n  - ") == 1
+
+
 def test_files_are_found_beside_the_specification_and_executed_only_if_they_are_named(tmp_path: Path):
     (tmp_path / "mine.py").write_text("raise SystemExit('executed')\n")
     (tmp_path / "study.toml").write_text('tasks = ["mine.py"]\n')

@@ -522,12 +522,17 @@ def check_trials(spec: Spec, trials: list[Trial], trust: bool) -> None:
             raise
         except NramError as error:
             lines = re.findall(r"^  - (.*)$", str(error), re.MULTILINE) or [str(error)]
-            problems += [f"{_place_of(spec, trial, arms.get(trial.label, ''), line)}: {line}" for line in lines]
+            arm, of_file = arms.get(trial.label, ""), isinstance(error, _BadExamples)
+            problems += [f"{_place_of(spec, trial, arm, line, of_file)}: {line}" for line in lines]
     if problems:
         raise UsageError(f"the study cannot be run{listed(list(dict.fromkeys(problems)))}")
 
 
-def _place_of(spec: Spec, trial: Trial, arm: str, words: str) -> str:
+class _BadExamples(UsageError):
+    """A file of examples cannot be used."""
+
+
+def _place_of(spec: Spec, trial: Trial, arm: str, words: str, of_file: bool) -> str:
     """The part of the specification that an error is about, as far as its words say it."""
     tables: dict[str, Iterable[str]] = {f"arms.{arm}": spec.arms[arm]} if arm else {}  # it changes what all others have
     tables |= {"settings": spec.settings, "grid": spec.grid}
@@ -541,7 +546,7 @@ def _place_of(spec: Spec, trial: Trial, arm: str, words: str) -> str:
                 named.append((found.start(), -len(key), f"{name}.{key}" if key.isidentifier() else f'{name}."{key}"'))
     if named:  # the first and longest: what follows may be a hint at others
         return min(named, key=lambda one: one[:2])[2]
-    if trial.subject in spec.files and trial.subject in words:
+    if of_file:
         return f"files.{spec.files.index(trial.subject)}"
     return f"arms.{arm}" if arm else f"trial {trial.name}"
 
@@ -560,7 +565,10 @@ def _check(trial: Trial, trust: bool) -> None:
     if isinstance(settings, SearchSettings):
         _ = settings.space.structures
     if trial.is_examples:
-        read_examples(Path(trial.subject), reading_of(settings))
+        try:
+            read_examples(Path(trial.subject), reading_of(settings))
+        except NramError as error:
+            raise _BadExamples(str(error)) from None
 
 
 def settings_of(trial: Trial) -> SearchSettings | LearnSettings:
