@@ -48,7 +48,7 @@ LAYERS = {
     "programs.simplify": "errors modules tasks extensions programs",
     "programs.python_source": "errors modules tasks extensions programs programs.simplify",
     "programs.native": "display errors files llvm modules programs programs.python_source",
-    "pictures": "display errors extras limits files modules tasks programs",
+    "pictures": "display errors extras limits progress files modules tasks programs",
     "programs.verify": "display errors extras limits messages tasks programs pictures",
     "programs.prove": "errors extras lazy limits files records modules terms tasks programs programs.verify",
     "search": "display errors limits messages progress files records cache runtime llvm numba_cache module_tables "
@@ -60,8 +60,8 @@ LAYERS = {
     "learning": "display errors extras deprecated limits messages files records runtime tasks extensions training "
     "training.display "
     "programs programs.simplify pictures search programs.extract",
-    "cluster": "display errors extras limits messages process files records cache runtime tasks extensions training "
-    "programs search learning",
+    "cluster": "display errors extras limits messages process progress files records cache runtime tasks extensions "
+    "training programs search learning",
     "cluster.display": "display messages training cluster",
     "cluster.storage": "errors files cluster",
     "cluster.connection": "errors runtime",

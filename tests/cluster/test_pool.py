@@ -37,10 +37,13 @@ def test_trials_share_gpus(sixteen_cores, monkeypatch: pytest.MonkeyPatch):
         slots_of(Resources(gpus=0.5))
 
 
-def test_as_many_trials_as_cores(sixteen_cores):
+def test_as_many_trials_as_cores(sixteen_cores, capsys: pytest.CaptureFixture[str]):
     assert len(slots_of(Resources())) == 16
     assert len(slots_of(Resources(cores=5))) == 3
     assert slots_of(Resources(), workers=2) == [{"JAX_PLATFORMS": "cpu"}] * 2
+    assert capsys.readouterr().err == ""
+    assert len(slots_of(Resources(cores=5), workers=4)) == 4
+    assert "4 trials side by side want 20 cores, and this machine has 16" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="cores are chosen on Linux alone")

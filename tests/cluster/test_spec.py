@@ -109,6 +109,7 @@ def test_a_study_goes_through_json_and_back():
         ('tasks = ["copy"]\nseeds = 4294967296', "seeds: 4294967296 is not from 0"),
         ('tasks = ["copy", "copy"]', "tasks: 'copy' is there twice"),
         ('tasks = ["copy"]\nbudget = -1', "budget is -1.0: give 0.1 to"),
+        ('tasks = ["copy"]\nprotocol = 3', "protocol is 3, not a text"),
         ('tasks = ["copy"]\nverb = "search"', "budget is missing"),
         ('tasks = ["copy"]\nverb = "learn"\nbudget = 1', "'learn' learns files of examples"),
         ('tasks = ["copy"]\n[grid]\nnoise = []', "grid.noise is empty"),
@@ -116,6 +117,10 @@ def test_a_study_goes_through_json_and_back():
         ('tasks = ["copy"]\n[grid]\nnoise = [1, 1]', "grid.noise has a value twice"),
         ('tasks = ["copy"]\n[settings]\nnoise = 1\n[grid]\nnoise = [1, 2]', "grid.noise is in settings too"),
         ('tasks = ["copy"]\n[settings]\nnoise = 2020-01-01', "is a date"),
+        (
+            'tasks = ["copy"]\n[random]\ntrials = 2\n[random.settings]\nnoise = [0, 2020-01-01]',
+            "2020-01-01 is a date",
+        ),
         ('tasks = ["copy"]\n[arms."a b"]', "name an arm by at most"),
         ('tasks = ["copy"]\n[resources]\ncpus = 2', "resources.cpus is unknown"),
         ('tasks = ["copy"]\n[resources]\ngpus = 1.5', "resources: gpus is 1.5: give a fraction"),
@@ -135,7 +140,7 @@ def test_a_study_goes_through_json_and_back():
 def test_a_bad_field_is_named_with_what_to_do(text: str, words: str):
     with pytest.raises(UsageError) as caught:
         spec_of(text)
-    assert words in str(caught.value)
+    assert words in str(caught.value) and "null" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -145,14 +150,36 @@ def test_a_bad_field_is_named_with_what_to_do(text: str, words: str):
         ('tasks = ["copy"]\n[grid]\nlearning_rat = [1, 2]', "grid.learning_rat: unknown setting 'learning_rat'"),
         ('tasks = ["copy"]\n[arms.a]\n[arms.b]\nnoize = 3', "arms.b.noize: unknown setting 'noize'"),
         ('verb = "search"\nbudget = 1\ntasks = ["copy"]\n[settings]\nregister = 3', "did you mean registers"),
-        ('verb = "search"\nbudget = 1\nfiles = ["no.jsonl"]', "no.jsonl"),
+        ('verb = "search"\nbudget = 1\nfiles = ["no.jsonl"]', "- files.0: "),
+        ('verb = "search"\nbudget = 1\nfiles = ["no"]', "- files.0: "),
+        (
+            'tasks = ["copy"]\n[grid]\nnoise = [0, 1]\n[arms.no]\nbatch = 8\n[arms.no-restarts]\nbatchh = 3',
+            "- arms.no-restarts.batchh: unknown setting 'batchh'",
+        ),
+        (
+            'tasks = ["copy"]\n[settings]\nbatch = 8\n[grid]\nnoise = [0, 1]\n[arms.no-gates]\nbatchh = 3',
+            "- arms.no-gates.batchh: unknown setting 'batchh'",
+        ),
+        ('verb = "search"\nbudget = 1\ntasks = ["copy"]\n[settings]\nregisters = "x"', "not a whole number"),
     ],
 )
 def test_a_bad_setting_is_named_before_anything_runs(text: str, words: str):
     spec = spec_of(text)
     with pytest.raises(UsageError) as caught:
         check_trials(spec, trials_of(spec), trust=False)
-    assert words in str(caught.value)
+    told = str(caught.value)
+    assert words in told and told.count("\n  - ") == 1 and "null" not in told
+
+
+def test_a_bad_file_of_examples_is_named_once_for_all_arms(tmp_path: Path):
+    (tmp_path / "good").write_text('{"in": [1], "out": [2]}\n' * 2)
+    (tmp_path / "bad").write_text("{")
+    spec = spec_of(
+        'verb = "learn"\nfiles = ["good", "bad"]\nbudget = 9\n[arms.a]\nmethod = "search"\n[arms.b]', tmp_path
+    )
+    with pytest.raises(UsageError, match=r"files\.1: line 1") as caught:
+        check_trials(spec, trials_of(spec), trust=False)
+    assert str(caught.value).count("\n  - ") == 1
 
 
 def test_files_are_found_beside_the_specification_and_executed_only_if_they_are_named(tmp_path: Path):

@@ -110,7 +110,7 @@ def test_a_damaged_file_is_repaired_or_named(study: Path, harm: str):
     sweep = Sweep(study.parent)
     if harm in ("study", "trial twice"):
         _, err = sweep.run(study, "--resume", status=1)
-        assert "study.json" in err and "restore it from a copy" in err or "cannot be read" in err
+        assert "study.json cannot be " in err and "restore it from a copy" in err
         return
     _, err = sweep.run(study, "--resume")
     assert ("looked at again" in err) == (harm != "results")
@@ -147,6 +147,23 @@ def test_another_specification_or_file_is_refused(study: Path, sweep: Sweep):
     examples.write_text(examples.read_text() + "\n")
     with pytest.raises(UsageError, match="another content of"):
         StudyJob.open(spec, sweep.folder / "new", [], resume=True)
+
+
+def test_the_specifications_of_the_page_begin_and_go_on(sweep: Sweep):
+    """No trial runs: a study is written, and opened again with the same specification and from its folder."""
+    page = (ROOT / "docs/scale.md").read_text()
+    blocks = re.findall(r"^```toml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    assert any("inf]" in block for block in blocks) and any("[arms.all]" in block for block in blocks)
+    for number, block in enumerate(blocks):
+        spec = sweep.folder / f"{number}.toml"
+        spec.write_text(block if "tasks =" in block else f'tasks = ["access"]\n{block}')
+        study = sweep.folder / str(number)
+        job = StudyJob.open(spec, study, [])
+        with job.study.held():
+            job.study.create(job.spec, job.trials, [])
+        for source in (spec, study):
+            again = StudyJob.open(source, study, [], resume=True)
+            assert (again.spec, again.trials, again.new) == (job.spec, job.trials, False)
 
 
 def test_a_full_disk_is_named_and_ends_the_command(sweep: Sweep, monkeypatch: pytest.MonkeyPatch):

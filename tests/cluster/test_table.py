@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from nram.cluster.display import StudyDisplay
 from nram.cluster.spec import Trial
 from nram.cluster.table import legend, share, table_rows, table_text
 from nram.cluster.trial import Outcome
@@ -33,5 +40,19 @@ def test_only_trials_that_have_ended_are_counted():
     assert [(row["label"], row["trials"], row["learned"]["of"]) for row in rows] == [("g0", 3, 2), ("g1", 3, 0)]
     assert (rows[0]["learned"]["are"], rows[0]["out_of_budget"], rows[0]["median_seconds"]) == (1, 1, 10.0)
     assert legend(rows) == ["g0: noise=0", "g1: noise=1"]
+    named = [dict(row, settings={"cull.lexicase": row["label"] == "g0", "modules": "READ"}) for row in rows]
+    assert legend(named) == ["g0: cull.lexicase=true", "g1: cull.lexicase=false"]
     text = table_text(rows)
     assert "variant" in text and "9% to 91%" in text
+
+
+def test_what_is_said_when_a_trial_ends(capsys: pytest.CaptureFixture[str]):
+    display = StudyDisplay(Console(file=StringIO()))
+    search = Trial("copy-0", "search", "copy", 0)
+    ended = replace(outcome(search, False, 2.0), ended="finished")
+    display.ended(search, ended)
+    display.ended(search, replace(ended, ended="budget"))
+    display.ended(replace(search, verb="train"), ended)
+    display.ended(search, replace(ended, learned=True))
+    said = [line.split(": ")[1].split(" in ")[0] for line in capsys.readouterr().err.splitlines()]
+    assert said == ["not found", "not found (budget)", "not learned", "found"]

@@ -53,7 +53,9 @@ class StudyDisplay(StudyCallbacks):
     def ended(self, trial: Trial, outcome: Outcome) -> None:
         self.running.pop(trial.name, None)
         self.done, self.new, self.learned = self.done + 1, self.new + 1, self.learned + outcome.learned
-        what = "learned" if outcome.learned else f"not learned ({outcome.ended})"
+        what = "found" if trial.verb == "search" else "learned"
+        if not outcome.learned:
+            what = f"not {what}" + ("" if outcome.ended == "finished" else f" ({outcome.ended})")
         self._print(f"[{self.done}/{self.trials}] {trial.name}: {what} in {duration(outcome.seconds)}")
 
     def failed(self, trial: Trial, message: str) -> None:

@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from nram.cluster.process import Ended, run_in_process
 from nram.cluster.spec import Resources, Trial
 from nram.cluster.trial import Place, Progress
+from nram.display import counted
 from nram.errors import UsageError
+from nram.progress import note
 from nram.runtime import cpu_cores
 
 LOOK = 0.2  # seconds between two looks at what the caller wants
@@ -31,6 +33,16 @@ class Event:
 
 def slots_of(resources: Resources, workers: int | None = None) -> list[dict[str, str]]:
     """The environments of the trials that run side by side: as many as cores and GPUs allow, or as asked for."""
+    slots, cores = _slots(resources, workers), cpu_cores()
+    if (needed := len(slots) * resources.cores) > cores:
+        note(
+            f"--workers {workers}: {counted(len(slots), 'trial')} side by side want {needed} cores, and this machine "
+            f"has {cores}: trials that share cores are slower, and may not end within their budget"
+        )
+    return slots
+
+
+def _slots(resources: Resources, workers: int | None) -> list[dict[str, str]]:
     cores = cpu_cores()
     if resources.cores > cores:
         raise UsageError(f"resources.cores is {resources.cores}, and this machine has {cores}: give fewer")

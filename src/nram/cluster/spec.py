@@ -9,6 +9,7 @@ import hashlib
 import itertools
 import json
 import math
+import os
 import random
 import re
 from collections import Counter
@@ -207,7 +208,7 @@ class Trial:
     @property
     def overrides(self) -> list[str]:
         """The settings as words for --set."""
-        return [f"{name}={_word(value)}" for name, value in self.settings.items()]
+        return [f"{name}={as_word(value)}" for name, value in self.settings.items()]
 
     @property
     def words(self) -> list[str]:
@@ -219,15 +220,21 @@ class Trial:
         # What a study leaves out unless it is asked for: verification, and further programs that fit.
         own = {"verify-budget": 0} if self.verb == "search" else {"alternatives": 0}
         words += ["--budget", f"{self.budget:g}"]
-        return words + [word for name, value in (own | self.settings).items() for word in (f"--{name}", _word(value))]
+        return words + [word for name, value in (own | self.settings).items() for word in (f"--{name}", as_word(value))]
+
+    @property
+    def is_examples(self) -> bool:
+        """Whether its subject is a file of examples, with any suffix or none. Names of tasks are no paths."""
+        return os.path.isabs(self.subject) and not is_task_file(self.subject)
 
     @property
     def task(self) -> str:
         """What the table calls it."""
-        return Path(self.subject).stem if Path(self.subject).suffix else self.subject
+        return Path(self.subject).stem if os.path.isabs(self.subject) else self.subject
 
 
-def _word(value: Any) -> str:
+def as_word(value: Any) -> str:
+    """The value of a setting as --set takes it."""
     return value if isinstance(value, str) else json.dumps(value)
 
 
@@ -310,9 +317,11 @@ def spec_from(data: dict[str, Any], where: str, folder: Path) -> Spec:
     problems: list[str] = []
     try:
         tables = {name: _plain(data[name]) for name in ("settings", "grid", "arms") if name in data}
+        if isinstance(drawn := data.get("random"), dict) and "settings" in drawn:
+            tables["random"] = {**drawn, "settings": _plain(drawn["settings"])}
     except UsageError as error:
         raise UsageError(f"{where} cannot be used: {error}") from None
-    found = members(Spec, {**data, **tables}, lambda key: key, problems.append)
+    found = members(Spec, {**data, **tables}, lambda key: key, lambda text: problems.append(_without_null(text)))
     if not problems:
         try:
             spec = _with_paths(Spec(**found), folder)
@@ -322,6 +331,11 @@ def spec_from(data: dict[str, Any], where: str, folder: Path) -> Spec:
         if not problems:
             return spec
     raise UsageError(f"{where} cannot be used{listed(problems)}")
+
+
+def _without_null(problem: str) -> str:
+    """The problem of a field that may be left out. TOML has no null."""
+    return problem.removesuffix(" or null")
 
 
 def _with_paths(spec: Spec, folder: Path) -> Spec:
@@ -398,7 +412,7 @@ def _problems_of(spec: Spec) -> list[str]:
     for name, values in spec.grid.items():
         if not values:
             problems.append(f"grid.{name} is empty: give at least one value")
-        if len(set(map(_word, values))) < len(values):
+        if len(set(map(as_word, values))) < len(values):
             problems.append(f"grid.{name} has a value twice")
     drawn = spec.random.settings if spec.random is not None else {}
     if spec.random is not None and not drawn:
@@ -421,23 +435,23 @@ def _problems_of(spec: Spec) -> list[str]:
 
 def trials_of(spec: Spec) -> list[Trial]:
     """The trials: for every seed all variants of all tasks, so that a study that is stopped has compared them all."""
-    variants = list(_variants(spec))
+    variants = _variants(spec)
     subjects = _named([*spec.tasks, *spec.files])
     trials = []
     for seed in spec.seeds:
-        for label, settings, protocol in variants:
+        for variant in variants:
             for short, subject in subjects:
-                words = [short, label, str(seed)] if label else [short, str(seed)]
+                words = [short, variant.label, str(seed)] if variant.label else [short, str(seed)]
                 trials.append(
                     Trial(
                         "-".join(words),
                         spec.verb,
                         subject,
                         seed,
-                        label,
-                        settings,
+                        variant.label,
+                        variant.settings,
                         spec.budget,
-                        protocol,
+                        variant.protocol,
                         spec.resources.cores,
                         spec.resources.gpus,
                         spec.track or (),
@@ -457,10 +471,20 @@ def _named(subjects: Iterable[str]) -> list[tuple[str, str]]:
     return list(found.items())
 
 
-def _variants(spec: Spec) -> Iterator[tuple[str, dict[str, Any], str | None]]:
-    """What distinguishes each variant, its settings and its protocol."""
+@dataclass(frozen=True)
+class _Variant:
+    label: str
+    """What distinguishes it; empty if there is one alone."""
+    arm: str
+    """The name of its arm; empty if there are none."""
+    settings: dict[str, Any]
+    protocol: str | None
+
+
+def _variants(spec: Spec) -> list[_Variant]:
     grid = [dict(zip(spec.grid, values, strict=True)) for values in itertools.product(*spec.grid.values())]
     draws = list(spec.random.combinations()) if spec.random else [{}]
+    found = []
     for arm, own in spec.arms.items() or [("", {})]:
         for (index, one), (number, drawn) in itertools.product(enumerate(grid), enumerate(draws)):
             labels = [arm, f"g{index}" if len(grid) > 1 else "", f"r{number}" if spec.random else ""]
@@ -471,7 +495,8 @@ def _variants(spec: Spec) -> Iterator[tuple[str, dict[str, Any], str | None]]:
                 **{name: value for name, value in own.items() if name != PROTOCOL},
             }
             protocol = own.get(PROTOCOL, spec.protocol)
-            yield "-".join(filter(None, labels)), settings, protocol
+            found.append(_Variant("-".join(filter(None, labels)), arm, settings, protocol))
+    return found
 
 
 def check_trials(spec: Spec, trials: list[Trial], trust: bool) -> None:
@@ -489,6 +514,7 @@ def check_trials(spec: Spec, trials: list[Trial], trust: bool) -> None:
     checks: dict[str, Trial] = {}
     for trial in trials:  # the seed changes nothing here
         checks.setdefault(json.dumps([trial.subject, trial.label]), trial)
+    arms = {variant.label: variant.arm for variant in _variants(spec)}
     for trial in checks.values() if not problems else ():
         try:
             _check(trial, trust)
@@ -496,22 +522,33 @@ def check_trials(spec: Spec, trials: list[Trial], trust: bool) -> None:
             raise
         except NramError as error:
             lines = re.findall(r"^  - (.*)$", str(error), re.MULTILINE) or [str(error)]
-            problems += [f"{_place_of(spec, trial, line)}: {line}" for line in lines]
+            arm, of_file = arms.get(trial.label, ""), isinstance(error, _BadExamples)
+            problems += [f"{_place_of(spec, trial, arm, line, of_file)}: {line}" for line in lines]
     if problems:
         raise UsageError(f"the study cannot be run{listed(list(dict.fromkeys(problems)))}")
 
 
-def _place_of(spec: Spec, trial: Trial, words: str) -> str:
+class _BadExamples(UsageError):
+    """A file of examples cannot be used."""
+
+
+def _place_of(spec: Spec, trial: Trial, arm: str, words: str, of_file: bool) -> str:
     """The part of the specification that an error is about, as far as its words say it."""
-    arm = trial.label.split("-g")[0].split("-r")[0]
-    tables: dict[str, Iterable[str]] = {"settings": spec.settings, "grid": spec.grid}
+    tables: dict[str, Iterable[str]] = {f"arms.{arm}": spec.arms[arm]} if arm else {}  # it changes what all others have
+    tables |= {"settings": spec.settings, "grid": spec.grid}
     tables |= {"random.settings": spec.random.settings} if spec.random else {}
-    tables |= {f"arms.{label}": own for label, own in spec.arms.items() if label == arm or trial.label == label}
+    # A path may hold the name of a setting.
+    plain = words.replace(trial.subject, "") if os.path.isabs(trial.subject) else words
+    named = []
     for name, settings in tables.items():
         for key in settings:
-            if re.search(rf"(?<![\w.]){re.escape(key)}(?![\w])", words):
-                return f"{name}.{key}" if key.isidentifier() else f'{name}."{key}"'
-    return f"trial {trial.name}"
+            if found := re.search(rf"(?<![\w.]){re.escape(key)}(?![\w])", plain):
+                named.append((found.start(), -len(key), f"{name}.{key}" if key.isidentifier() else f'{name}."{key}"'))
+    if named:  # the first and longest: what follows may be a hint at others
+        return min(named, key=lambda one: one[:2])[2]
+    if of_file:
+        return f"files.{spec.files.index(trial.subject)}"
+    return f"arms.{arm}" if arm else f"trial {trial.name}"
 
 
 def _check(trial: Trial, trust: bool) -> None:
@@ -527,15 +564,18 @@ def _check(trial: Trial, trust: bool) -> None:
     settings = settings_of(trial)
     if isinstance(settings, SearchSettings):
         _ = settings.space.structures
-    if not is_task_file(trial.subject) and Path(trial.subject).suffix:
-        read_examples(Path(trial.subject), reading_of(settings))
+    if trial.is_examples:
+        try:
+            read_examples(Path(trial.subject), reading_of(settings))
+        except NramError as error:
+            raise _BadExamples(str(error)) from None
 
 
 def settings_of(trial: Trial) -> SearchSettings | LearnSettings:
     """The checked settings of a trial of `nram search` or `nram learn`."""
     kind = SearchSettings if trial.verb == "search" else LearnSettings
     problems: list[str] = []
-    found = members(kind, trial.settings, lambda key: key, problems.append)
+    found = members(kind, trial.settings, lambda key: key, lambda text: problems.append(_without_null(text)))
     if problems:
         raise UsageError("; ".join(problems))
     return kind(**found)

@@ -100,14 +100,16 @@ class Study:
         created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         values = [asdict(trial) for trial in trials]
         record = StudyRecord(FORMAT, spec.to_json(), values, digests_of(spec), versions(), words, created, token_hex(6))
-        write_atomically(self.path / "study.json", (json.dumps(asdict(record), indent=1) + "\n").encode())
+        write_atomically(
+            self.path / "study.json", (json.dumps(asdict(record), indent=1, allow_nan=False) + "\n").encode()
+        )
 
     @property
     def record(self) -> StudyRecord:
         path = self.path / "study.json"
         try:
             value = read_json(path, MOST_BYTES)
-        except UsageError as error:  # the file is damaged, not the user's request
+        except NramError as error:  # the file is damaged, not the user's request
             raise NramError(f"{error}; restore it from a copy, or begin another study with --out") from None
         if isinstance(value, dict) and type(value.get("format")) is int and value["format"] != FORMAT:
             raise UsageError(f"{path} has format {shown(value['format'])}, and this version of nram reads {FORMAT}")

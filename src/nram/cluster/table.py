@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Iterable
 from typing import Any
 
-from nram.cluster.spec import Trial
+from nram.cluster.spec import Trial, as_word
 from nram.cluster.trial import Outcome
 from nram.display import text_table
 
@@ -81,7 +81,7 @@ def legend(rows: list[dict[str, Any]]) -> list[str]:
     ]
     lines = []
     for label, one in list(settings.items())[:MOST_LEGEND]:
-        words = [f"{name}={value}" for name, value in one.items() if name not in common]
+        words = [f"{name}={as_word(value)}" for name, value in one.items() if name not in common]
         lines.append(f"{label}: {', '.join(words) or 'nothing is changed'}")
     if len(settings) > MOST_LEGEND:
         lines.append(f"and {len(settings) - MOST_LEGEND} variants more: summary.json has them all")

@@ -264,7 +264,7 @@ def _search(trial: Trial, place: Place, told: Callable[[Progress], None], stoppi
     assert isinstance(settings, SearchSettings) and trial.budget is not None
     path = place.run(trial.name)
     path.mkdir(parents=True, exist_ok=True)
-    reading = None if is_task_file(trial.subject) or not Path(trial.subject).suffix else reading_of(settings)
+    reading = reading_of(settings) if trial.is_examples else None
     words = [] if settings.candidates is None else ["--candidates", str(settings.candidates)]
     job = SearchJob.open(trial.subject, settings.space, seed=trial.seed, words=words, reading=reading)
     out = path / PROGRAM

@@ -7,15 +7,22 @@ from typing import Any
 
 from nram.pictures.figures import new_figure, save_figure, themed
 from nram.pictures.shapes import Theme, colour
+from nram.progress import note
 
 MOST_ROWS = 200
 
 
 def plot_shares(rows: list[dict[str, Any]], title: str, path: Path, theme: Theme = "auto") -> None:
-    """Write a figure with a line for each row of a study's table that has trials: the share, and its 95% interval."""
+    """Write a figure with a line for each row of a study's table that has trials: the share, and its 95% interval.
+
+    Without any such row nothing is written.
+    """
     known = [row for row in rows if row["learned"]["of"]][:MOST_ROWS]
+    if not known:
+        note(f"{path} is not drawn: no trial has ended")
+        return
     with themed(theme):
-        figure = new_figure(8, 1.4 + 0.3 * max(1, len(known)))
+        figure = new_figure(8, 1.4 + 0.3 * len(known))
         axes = figure.add_subplot()
         for place, row in enumerate(known):
             learned = row["learned"]
