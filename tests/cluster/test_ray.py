@@ -7,6 +7,7 @@ import json
 import os
 import random
 import signal
+import socket
 import subprocess
 import time
 from collections import Counter
@@ -19,7 +20,7 @@ from support.studies import SEARCH, TRAIN, Sweep, kill, lines_of, processes_of
 from support.training_runs import ending
 
 from nram.cluster.job import StudyJob
-from nram.errors import NramError
+from nram.errors import NramError, UsageError
 from nram.files import write_atomically
 
 pytestmark = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed: pip install 'nram[cluster]'")
@@ -62,6 +63,19 @@ def test_an_address_without_a_cluster_is_refused(sweep: Sweep):
     job = StudyJob.open(sweep.spec(SEARCH), sweep.folder / "study", [])
     with pytest.raises(NramError, match="run nram sweep on a machine of the cluster"):
         job.run(address="ray://there:10001")
+
+
+def test_an_address_where_nothing_listens_is_refused_at_once(sweep: Sweep):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    job = StudyJob.open(sweep.spec(SEARCH, "0"), sweep.folder / "study", [])
+    began = time.monotonic()
+    with pytest.raises(NramError, match=f"no Ray cluster answers at {address}: Connection refused"):
+        job.run(address=address)
+    assert time.monotonic() - began < 20 and not job.study.path.exists()
+    with pytest.raises(UsageError, match="give HOST:PORT, auto or local"):
+        job.run(address="127.0.0.1:ray")
 
 
 def test_snapshots_that_were_cut_off_do_not_count(tmp_path: Path):

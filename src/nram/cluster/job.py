@@ -130,6 +130,10 @@ class StudyJob:
                 raise UsageError("--workers is for this machine: with --address, resources say how many run at once")
             require("cluster", "--address")
             slots = []
+            if self.new:  # then nothing is written where no cluster answers
+                from nram.cluster.connection import require_answer  # Ray: a study on this machine does not need it
+
+                require_answer(address, "sweep")
         with self.study.held():
             if self.new:  # still: another process may have been faster
                 self.study.create(self.spec, self.trials, self.words)
@@ -164,7 +168,7 @@ class _Driver:
         finally:
             self.callbacks.closed()
         if self.trouble is None and len(self.outcomes) + len(self.failed) < len(self.job.trials):
-            self.trouble = "it was stopped" if self.stopping() else "its seconds are over"
+            self.trouble = "its seconds are over" if self._over and not self.stopping() else "it was stopped"
         studied = Studied(
             self.study, self.job.trials, self.outcomes, self.failed, self.trouble, time.monotonic() - self.began
         )
@@ -184,10 +188,13 @@ class _Driver:
 
         return run_on_ray(left, self.job.spec, self.study, address, self._stopping, self.callbacks.note)
 
-    def _stopping(self) -> bool:
+    @property
+    def _over(self) -> bool:
         seconds = self.job.spec.seconds
-        over = seconds is not None and time.monotonic() - self.began > seconds
-        return over or self.trouble is not None or self.stopping()
+        return seconds is not None and time.monotonic() - self.began > seconds
+
+    def _stopping(self) -> bool:
+        return self._over or self.trouble is not None or self.stopping()
 
     def _on(self, event: Event) -> None:
         trial = event.trial

@@ -64,6 +64,7 @@ def _run_on_ray(
     stopping: Callable[[], bool],
     note: Callable[[str], None],
 ) -> Generator[Event, None, None]:
+    note("starting Ray" if address == "local" else f"joining the Ray cluster at {address}")
     with connected(address, "sweep"):
         wanted = {"CPU": spec.resources.cores, "GPU": spec.resources.gpus, "memory": (spec.resources.memory or 0) * GIB}
         require_room(wanted, "resources: a trial")
