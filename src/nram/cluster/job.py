@@ -132,10 +132,6 @@ class StudyJob:
                 raise UsageError("--workers is for this machine: with --address, resources say how many run at once")
             require("cluster", "--address")
             slots = []
-            if self.new:  # then nothing is written where no cluster answers
-                from nram.cluster.connection import require_answer  # Ray: a study on this machine does not need it
-
-                require_answer(address, "sweep")
         with self.study.held():
             if self.new:  # still: another process may have been faster
                 self.study.create(self.spec, self.trials, self.words)
