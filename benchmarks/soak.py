@@ -3,7 +3,7 @@
     python benchmarks/soak.py --seconds 7200 --out results/soak.jsonl
 
 Training has a population of 512 with culling, on merge, in a first stage without an end. The search looks for a program
-that computes a checksum, which there is none of. Each has a core of its own if there are two. Once both are at work,
+for a checksum that no program computes. Each has a core of its own if there are two. Once both are at work,
 every minute their memory, open files, threads, seconds of the processor and work done go into the file, one line of
 JSON for each. The last line is the verdict, which is also printed; the exit status is 1 if something grew or slowed.
 """

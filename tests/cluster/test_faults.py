@@ -187,6 +187,23 @@ def test_ctrl_c_twice_ends_at_once_and_nothing_is_lost(sweep: Sweep):
     assert lines_of(study) == []
 
 
+def test_a_signal_to_a_trial_that_its_study_did_not_send_starts_it_again(sweep: Sweep):
+    study = sweep.folder / "study"
+    process = sweep.start(sweep.spec(SEARCH.replace("access", "merge"), "[0]"), "--out", study)
+    before: set[int] = set()
+    for number in (signal.SIGTERM, signal.SIGINT, None):
+        end = time.monotonic() + 60
+        while not (now := {one for one, _ in processes_of(study)} - before):
+            assert process.poll() is None and time.monotonic() < end
+            time.sleep(0.05)
+        before |= now
+        if number is not None:
+            os.kill(now.pop(), number)
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1 and "not in the table: it was stopped" in err and "seconds are over" not in err
+
+
 @pytest.mark.slow
 def test_a_disk_that_becomes_full(sweep: Sweep, trained: Path, tmp_path: Path):
     """A real small disk, full while the trials run, and with room again."""

@@ -82,3 +82,32 @@ def test_a_study_that_was_stopped_before_a_trial_ended_is_not_new(tmp_path: Path
         (line,) = json.loads(capsys.readouterr().out)
         assert (line["status"], line["words"]) == (status, "0 of 1 trial ended, 0 learned.")
         (study / "runs" / "a-0").mkdir(exist_ok=True)
+
+
+def test_a_study_whose_only_trial_failed_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    study = tmp_path / "study"
+    (study / "runs").mkdir(parents=True)
+    record = {"format": 1, "spec": {}, "trials": [{"name": "a-0", "verb": "search", "subject": "access", "seed": 0}]}
+    (study / "study.json").write_text(json.dumps(record))
+    for summary, status, words in (
+        ({"failed": {"a-0": "out of memory"}}, "stopped", " 1 failed, such as a-0: out of memory"),
+        ({"failed": ["a-0"]}, "new", ""),
+    ):
+        (study / "summary.json").write_text(json.dumps(summary))
+        assert main(["runs", str(study), "--json"]) == 0
+        (line,) = json.loads(capsys.readouterr().out)
+        assert (line["status"], line["words"]) == (status, "0 of 1 trial ended, 0 learned." + words)
+
+
+def test_a_search_that_was_stopped_says_how_to_go_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    program = tmp_path / "program.nram"
+    words = ["search", "merge", "--seed", "1", "--candidates", "2000", "--out", str(program), "--workers", "1"]
+    assert main([*words, "--budget", "100"]) == 1
+    capsys.readouterr()
+    text = program.read_text()
+    for command in ("nram search merge --seed 1 --candidates 2000", "rm -r nram", "nram search 'merge"):
+        program.write_text(text.replace("nram search merge --seed 1 --candidates 2000", command))
+        assert main(["runs", str(tmp_path), "--json"]) == 0
+        (line,) = json.loads(capsys.readouterr().out)
+        whole = "--seed" in command
+        assert line["next"] == (f"{command} --out {program} --resume --budget SECONDS" if whole else None)

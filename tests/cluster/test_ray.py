@@ -6,7 +6,9 @@ import contextlib
 import json
 import os
 import random
+import shutil
 import signal
+import socket
 import subprocess
 import time
 from collections import Counter
@@ -19,7 +21,7 @@ from support.studies import SEARCH, TRAIN, Sweep, kill, lines_of, processes_of
 from support.training_runs import ending
 
 from nram.cluster.job import StudyJob
-from nram.errors import NramError
+from nram.errors import NramError, UsageError
 from nram.files import write_atomically
 
 pytestmark = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed: pip install 'nram[cluster]'")
@@ -64,11 +66,26 @@ def test_an_address_without_a_cluster_is_refused(sweep: Sweep):
         job.run(address="ray://there:10001")
 
 
+def test_an_address_where_nothing_listens_is_refused_at_once(sweep: Sweep):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    job = StudyJob.open(sweep.spec(SEARCH, "0"), sweep.folder / "study", [])
+    began = time.monotonic()
+    with pytest.raises(NramError, match=f"no Ray cluster answers at {address}: Connection refused"):
+        job.run(address=address)
+    assert time.monotonic() - began < 20
+    with pytest.raises(UsageError, match="give HOST:PORT, auto or local"):
+        StudyJob.open(sweep.folder / "study.toml", job.study.path, [], resume=True).run(address="127.0.0.1:ray")
+
+
 def test_snapshots_that_were_cut_off_do_not_count(tmp_path: Path):
     from nram.cluster.storage import Storage
     from nram.cluster.trial import Place
 
     place, other = Place(tmp_path / "a"), Place(tmp_path / "b")
+    for one in (place, other):
+        one.log("x-1").parent.mkdir(parents=True)
     storage = Storage(f"file://{tmp_path}/kept")
     run = place.run("x-1")
     run.mkdir(parents=True)
@@ -82,6 +99,10 @@ def test_snapshots_that_were_cut_off_do_not_count(tmp_path: Path):
     assert storage.restore(other, "x-1")
     assert (other.run("x-1") / "metrics.jsonl").read_text() == "2"
     assert not storage.restore(other, "y-1")
+    write_atomically(place.log("x-1"), b"words")
+    storage.save_log(place, "x-1")
+    storage.restore_log(other, "x-1")
+    assert other.log("x-1").read_text() == "words" and storage.restore(other, "x-1")
     fs = Storage("memory://kept")  # PyArrow does not know it; fsspec does
     fs.save(place, "x-1")
     assert Storage("memory://kept").restore(Place(tmp_path / "c"), "x-1")
@@ -99,6 +120,31 @@ def test_a_storage_keeps_trials_and_asha_stops_hopeless_ones(cluster: RayCluster
     for line in lines:
         assert line["seconds"] > 0
         assert (study / line["run"] / ("result.json" if line["ended"] == "finished" else "run.json")).is_file()
+
+
+@pytest.mark.slow
+def test_a_damaged_snapshot_is_named_and_the_log_comes_back(cluster: RayCluster, sweep: Sweep):
+    from nram.cluster.storage import Storage
+    from nram.cluster.trial import Place
+
+    spec = sweep.spec(f"storage = '{sweep.folder}/kept'\n" + SEARCH, "[3]")
+    job = StudyJob.open(spec, sweep.folder / "study", [])
+    with job.study.held():
+        job.study.create(job.spec, job.trials, [])
+    location = f"{sweep.folder}/kept/study-{job.study.record.id}"
+    place = Place(sweep.folder / "damaged")
+    place.run("access-3").mkdir(parents=True)
+    (place.run("access-3") / "program.nram.search").write_text('{"format": 1, "see')
+    place.log("access-3").parent.mkdir()
+    place.log("access-3").write_text("what it printed before\n")
+    Storage(location).save(place, "access-3")
+    Storage(location).save_log(place, "access-3")
+    _, err = sweep.run("study", "--resume", "--address", cluster.address, status=1)
+    assert f"(its snapshots are in {location}/access-3)" in err and "nram-trial-" not in err
+    assert "starts anew when its snapshots are removed" in err
+    assert "what it printed before" in job.study.place.log("access-3").read_text()
+    shutil.rmtree(f"{location}/access-3")
+    sweep.run("study", "--resume", "--address", cluster.address)
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import time
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from support.studies import SEARCH, TRAIN, Sweep, kill, lines_of, processes_of
 from support.training_runs import ending
 
+from nram.cluster.callbacks import StudyCallbacks
 from nram.cluster.job import StudyJob
 from nram.cluster.study import Study
 from nram.errors import NramError, UsageError
@@ -220,6 +222,24 @@ def test_what_needs_ray_is_refused_without_an_address(sweep: Sweep):
     with pytest.raises(UsageError, match="storage needs Ray"):
         StudyJob.open(spec, None, []).run()
     assert not (sweep.folder / "studies").exists()
+
+
+def test_idle_gpus_are_said(sweep: Sweep, monkeypatch: pytest.MonkeyPatch):
+    class Noted(StudyCallbacks):
+        def __init__(self):
+            self.notes: list[str] = []
+
+        def note(self, text: str) -> None:
+            self.notes.append(text)
+
+    monkeypatch.delenv("JAX_PLATFORMS", raising=False)
+    text = TRAIN + "[resources]\ngpus = 0.5\n"
+    for gpus, spec, count in (("0,1", TRAIN, 1), ("", TRAIN, 0), ("0,1", text, 0), ("0,1", SEARCH, 0)):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", gpus)
+        noted = Noted()
+        StudyJob.open(sweep.spec(spec), sweep.folder / "study", []).run(noted, lambda: True)
+        assert sum("2 GPUs, and the trials use none: '[resources] gpus = 0.125'" in one for one in noted.notes) == count
+        shutil.rmtree(sweep.folder / "study")
 
 
 def test_too_many_cores_are_refused(sweep: Sweep):

@@ -87,7 +87,13 @@ def _what_is_left(studied: Studied) -> str:
     lines = [f"nram sweep: {words}" + (f": {studied.trouble}" if studied.trouble else "")]
     lines += [f"  {name}: {message}" for name, message in list(studied.failed.items())[:10]]
     lines += [f"  and {len(studied.failed) - 10} more that failed"] if len(studied.failed) > 10 else []
-    if studied.failed:
-        where = studied.study.path / "runs"
-        lines.append(f"A trial whose files are damaged starts anew when its folder in {where} is removed.")
+    if any(_is_damage(name, message) for name, message in studied.failed.items()):
+        stored = studied.study.spec.storage is not None
+        what = "its snapshots are" if stored else f"its folder in {studied.study.path / 'runs'} is"
+        lines.append(f"A trial whose files are damaged starts anew when {what} removed.")
     return "\n".join([*lines, f"go on with: {studied.onwards}"])
+
+
+def _is_damage(trial: str, message: str) -> bool:
+    """Whether a trial failed because of a file in its run folder, and not because it could not write one."""
+    return f"runs/{trial}" in message and "cannot write" not in message

@@ -6,6 +6,7 @@ import contextlib
 import logging
 import os
 import signal
+import socket
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -14,6 +15,8 @@ import ray
 
 from nram.errors import NramError, UsageError
 from nram.runtime import cpu_cores
+
+KNOCK_SECONDS = 5.0  # that a cluster has to answer; Ray itself would try for minutes
 
 
 @contextlib.contextmanager
@@ -32,11 +35,7 @@ def connected(address: str, verb: str) -> Iterator[None]:
 
 
 def _connect(address: str, verb: str) -> None:
-    if "://" in address:
-        raise UsageError(
-            f"--address {address}: run nram {verb} on a machine of the cluster, as by 'ray job submit' or 'ray "
-            "attach', and give HOST:PORT or auto"
-        )
+    require_answer(address, verb)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL}
     if address == "local":
@@ -46,13 +45,33 @@ def _connect(address: str, verb: str) -> None:
         ray.init(address=address, **quiet)
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
         words = " ".join(str(error).split())[:300]
-        raise NramError(
-            f"no Ray cluster answers at {address}: {words}; 'ray start --head' starts one, and --address local one here"
-        ) from None
+        raise NramError(_no_answer(address, words)) from None
     finally:
         # Ray's own handler would end the process where it stands. Ours lets the job save its work.
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, on_termination)
+
+
+def require_answer(address: str, verb: str) -> None:
+    """Refuse an address of another form, and HOST:PORT where nothing listens."""
+    if "://" in address:
+        raise UsageError(
+            f"--address {address}: run nram {verb} on a machine of the cluster, as by 'ray job submit' or 'ray "
+            "attach', and give HOST:PORT or auto"
+        )
+    host, _, port = address.rpartition(":")
+    if not host:
+        return
+    if not port.isdecimal() or int(port) > 65535:
+        raise UsageError(f"--address {address}: give HOST:PORT, auto or local")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), KNOCK_SECONDS).close()
+    except (OSError, UnicodeError) as error:
+        raise NramError(_no_answer(address, getattr(error, "strerror", None) or str(error))) from None
+
+
+def _no_answer(address: str, words: str) -> str:
+    return f"no Ray cluster answers at {address}: {words}; 'ray start --head' starts one, and --address local one here"
 
 
 def require_room(wanted: dict[str, float], what: str) -> None:

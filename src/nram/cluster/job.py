@@ -7,6 +7,7 @@ that matters is in the files of the trials, each written once and atomically, so
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
@@ -14,11 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from nram.cluster.callbacks import StudyCallbacks
-from nram.cluster.pool import Event, run_pool, slots_of
+from nram.cluster.pool import Event, gpu_names, run_pool, slots_of
 from nram.cluster.spec import Spec, Trial, check_trials, read_spec, trials_of
 from nram.cluster.study import Study
 from nram.cluster.table import table_rows
 from nram.cluster.trial import Outcome
+from nram.display import counted
 from nram.errors import NramError, UsageError
 from nram.extras import require
 from nram.files import check_destination, make_folder
@@ -157,6 +159,8 @@ class _Driver:
         learned = sum(one.learned for one in self.outcomes.values())
         side_by_side = None if address else min(len(slots), len(left))
         self.callbacks.started(self.study.path.name, len(self.job.trials), len(self.outcomes), learned, side_by_side)
+        if left and address is None and (text := self._idle_gpus()) is not None:
+            self.callbacks.note(text)
         try:
             with contextlib.closing(self._events(left, slots, address)) as events:
                 for event in events:
@@ -164,7 +168,7 @@ class _Driver:
         finally:
             self.callbacks.closed()
         if self.trouble is None and len(self.outcomes) + len(self.failed) < len(self.job.trials):
-            self.trouble = "it was stopped" if self.stopping() else "its seconds are over"
+            self.trouble = "its seconds are over" if self._over and not self.stopping() else "it was stopped"
         studied = Studied(
             self.study, self.job.trials, self.outcomes, self.failed, self.trouble, time.monotonic() - self.began
         )
@@ -184,10 +188,22 @@ class _Driver:
 
         return run_on_ray(left, self.job.spec, self.study, address, self._stopping, self.callbacks.note)
 
-    def _stopping(self) -> bool:
+    def _idle_gpus(self) -> str | None:
+        """What to say if trials that train could use the GPUs of this machine, and do not."""
+        spec = self.job.spec
+        if spec.verb != "train" or spec.resources.gpus or os.environ.get("JAX_PLATFORMS") == "cpu":
+            return None
+        count = len(gpu_names())
+        has = f"this machine has {counted(count, 'GPU')}, and the trials use none"
+        return f"{has}: '[resources] gpus = 0.125' lets eight trials share one" if count else None
+
+    @property
+    def _over(self) -> bool:
         seconds = self.job.spec.seconds
-        over = seconds is not None and time.monotonic() - self.began > seconds
-        return over or self.trouble is not None or self.stopping()
+        return seconds is not None and time.monotonic() - self.began > seconds
+
+    def _stopping(self) -> bool:
+        return self._over or self.trouble is not None or self.stopping()
 
     def _on(self, event: Event) -> None:
         trial = event.trial

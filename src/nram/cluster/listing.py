@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -13,7 +14,7 @@ from typing import Literal
 from nram.cluster.study import Study
 from nram.display import counted
 from nram.errors import NramError
-from nram.files import is_leftover, is_locked, locked
+from nram.files import is_leftover, is_locked, locked, read_json
 from nram.learning.summary import summary_of_learning
 from nram.messages import pasted, shell_command
 from nram.programs.files import read_program
@@ -24,6 +25,7 @@ DEFAULT = ("runs", "learned", "studies")
 MOST_NAMES = 10_000  # of a folder that are looked at
 LOCK = ".lock"
 CHECKPOINT = "checkpoint.safetensors"
+MOST_SUMMARY = 1 << 26  # bytes of summary.json
 
 Kind = Literal["train", "learn", "search", "study"]
 
@@ -102,18 +104,42 @@ def _study(path: Path, running: bool) -> Summary:
         return Summary(None, "running", words)
     if len(outcomes) == len(trials):
         return Summary(None, "finished", words, again)
-    begun = bool(outcomes) or any(_folders(path / "runs"))
+    failed = {name: text for name, text in _failed(path).items() if name not in outcomes}
+    if failed:
+        name, text = next(iter(failed.items()))
+        words = shortened(f"{words} {len(failed)} failed, such as {name}: {text}")
+    begun = bool(outcomes or failed) or any(_folders(path / "runs"))
     return Summary(None, "stopped" if begun else "new", words, again)
+
+
+def _failed(study: Path) -> dict[str, str]:
+    """The trials that failed in the last command, and why."""
+    with contextlib.suppress(NramError):
+        value = read_json(study / "summary.json", MOST_SUMMARY)
+        failed = value.get("failed") if isinstance(value, dict) else None
+        return {str(name): str(text) for name, text in failed.items()} if isinstance(failed, dict) else {}
+    return {}
 
 
 def _search(path: Path, running: bool) -> Summary:
     program = path / "program.nram"
     if not program.is_file():
         return Summary(None, "stopped", "Nothing was found yet.")
-    name = read_program(program).task
+    found = read_program(program)
+    name = found.task
     if (path / "program.nram.search").exists():
-        return Summary(name, "stopped", "The best program so far is wrong somewhere.")
+        again = None if running else _search_again(found.made, program)
+        return Summary(name, "stopped", "The best program so far is wrong somewhere.", again)
     return Summary(name, "finished", "FOUND.", shell_command("verify", pasted(program)))
+
+
+def _search_again(made: Iterable[tuple[str, str]], out: Path) -> str | None:
+    """The command that goes on with a search, from the card of its best program. The card may come from anybody."""
+    with contextlib.suppress(ValueError):  # a quote without its end
+        words = shlex.split(dict(made).get("command", ""))
+        if words[:2] == ["nram", "search"]:
+            return f"{shlex.join([*words, '--out', pasted(out), '--resume'])} --budget SECONDS"
+    return None
 
 
 # ---- what can be removed

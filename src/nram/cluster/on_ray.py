@@ -64,6 +64,7 @@ def _run_on_ray(
     stopping: Callable[[], bool],
     note: Callable[[str], None],
 ) -> Generator[Event, None, None]:
+    note("starting Ray" if address == "local" else f"joining the Ray cluster at {address}")
     with connected(address, "sweep"):
         wanted = {"CPU": spec.resources.cores, "GPU": spec.resources.gpus, "memory": (spec.resources.memory or 0) * GIB}
         require_room(wanted, "resources: a trial")
@@ -162,6 +163,10 @@ def _settled(event: Event, spec: Spec, study: Study) -> Event:
                 time.sleep(LOOK)
                 storage.restore(place, trial.name)
             place.paused(trial.name).unlink(missing_ok=True)
+            storage.restore_log(place, trial.name)
+        elif location is not None:  # it failed: its message matters more than a log that cannot be had
+            with contextlib.suppress(NramError):
+                Storage(location).restore_log(place, trial.name)
         if ended.kind == "stopped" and ended.message == EARLY:
             # Its process ends now. It may have ended by itself in this moment: then that counts.
             with place.held(trial.name, SAVE_SECONDS):
@@ -296,10 +301,11 @@ class _StudyTrial(tune.Trainable):
         study = Path(config["study"])
         if config["storage"] is not None:
             self.storage = Storage(config["storage"])
-            self.own = tempfile.mkdtemp(prefix="nram-trial-")
+            self.own = os.path.realpath(tempfile.mkdtemp(prefix="nram-trial-"))
             study = Path(self.own)
             (study / "trials").mkdir()
             self.storage.restore(Place(study), self.study_trial.name)
+            self.storage.restore_log(Place(study), self.study_trial.name)
             Place(study).paused(self.study_trial.name).unlink(missing_ok=True)
         elif not (study / "study.json").is_file():
             raise NramError(
@@ -316,6 +322,12 @@ class _StudyTrial(tune.Trainable):
         while ended is None and time.monotonic() < end:
             assert self.runner is not None
             ended = self.runner.wait(LOOK)
+        if ended is not None and ended.kind == "failed" and self.own is not None and self.own in ended.message:
+            # Its folder here is removed: what counts is where it came from.
+            assert self.storage is not None
+            kept = f"{self.storage.location}/{self.study_trial.name}"
+            message = ended.message.replace(f"{self.own}/", "")
+            ended = Ended("failed", f"{message} (its snapshots are in {kept})")
         try:
             self._snapshot(always=ended is not None)
         except NramError as error:
@@ -334,6 +346,7 @@ class _StudyTrial(tune.Trainable):
         due = time.monotonic() - self.saved_at >= SNAPSHOT_SECONDS
         if always or due and progress_of(self.study_trial, self.place) != self.saved:
             self.saved_at, self.saved = time.monotonic(), progress_of(self.study_trial, self.place)
+            self.storage.save_log(self.place, self.study_trial.name)
             self.storage.save(self.place, self.study_trial.name)
 
     def cleanup(self) -> None:

@@ -122,7 +122,7 @@ class TrialProcess:
 
 
 class TrialRunner:
-    """Runs a trial in a process of its own. If that is killed, it starts again: it goes on from its checkpoint."""
+    """Runs a trial in a process of its own. If that ends by a signal that is not ours, it starts again."""
 
     def __init__(self, trial: Trial, place: Place, environment: Mapping[str, str] | None = None):
         self.trial, self.place, self.environment = trial, place, environment
@@ -137,10 +137,11 @@ class TrialRunner:
     def wait(self, seconds: float) -> Ended | None:
         """How the trial ended; None if it still runs after so many seconds."""
         ended = self.process.wait(seconds)
-        if ended is None or ended.kind != "died":
+        if ended is None or ended.kind not in ("died", "stopped"):
             return ended
         if self.asked:
             return Ended("stopped", ended.message)
+        # Here it was killed, or something else than the study asked it to stop.
         now = progress_of(self.trial, self.place)
         self.deaths, self.before = (1, now) if now != self.before else (self.deaths + 1, now)
         if self.deaths >= MOST_DEATHS:

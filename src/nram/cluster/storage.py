@@ -22,6 +22,7 @@ from nram.errors import NramError
 from nram.files import is_leftover
 
 KEPT = 2  # snapshots of a trial
+LOG = "log"
 # What is read first follows from what is read later: a snapshot of a run that goes on is one that was there.
 FIRST = ("report.json", "result.json", "program.nram.search", "search.json", "checkpoint.safetensors")
 SNAPSHOT = re.compile(r"(?P<number>[0-9]{8})\.(?P<digest>[0-9a-f]{32})\.tar")
@@ -68,6 +69,19 @@ class Storage:
                 _unpack(content, place)
                 return True
         return False
+
+    def save_log(self, place: Place, trial: str) -> None:
+        """Keep what the processes of a trial printed. No snapshot has it: nothing depends on it."""
+        with contextlib.suppress(OSError):
+            content = place.log(trial).read_bytes()
+            self.files.create_dir(self._folder(trial), recursive=True)
+            with self.files.open_output_stream(f"{self._folder(trial)}/{LOG}") as stream:
+                stream.write(content)
+
+    def restore_log(self, place: Place, trial: str) -> None:
+        """Put the log of a trial into a place, if it was kept."""
+        with contextlib.suppress(OSError), self.files.open_input_stream(f"{self._folder(trial)}/{LOG}") as stream:
+            place.log(trial).write_bytes(stream.read())
 
     def _folder(self, trial: str) -> str:
         return f"{self.root}/{trial}"

@@ -210,7 +210,7 @@ class WandB:
             settings=wandb.Settings(console="off", silent=True),
         )
         for group in self.config.group_names if self.config.groups else ("",):
-            self.wandb.define_Metric(_named(group, "*"), step_metric=_named(group, "updates"))
+            self.wandb.define_metric(_named(group, "*"), step_metric=_named(group, "updates"))
         self.kept.write(self.id, rows)
         return rows
 
