@@ -58,6 +58,7 @@ export class MachineView {
       return;
     }
     this.info = info;
+    this.app.remember(info); // before its input is there: another view may be opened meanwhile
     this.picker.set(info.program, info.title);
     setText(this.title, info.title);
     fill(this.facts, ...factsOf(info));
