@@ -26,7 +26,7 @@ from pathlib import Path
 from statistics import linear_regression, median
 from typing import Any
 
-from nram.runtime import versions
+from nram.runtime import cpu_cores, versions
 
 CONFIG = Path(__file__).parent.parent / "src" / "nram" / "examples" / "configs" / "merge.toml"
 ENDLESS = ["stages.0.steps=100000000", "stop_at=0"]
@@ -227,16 +227,17 @@ def main() -> int:
     with arguments.out.open("w", buffering=1) as lines:
 
         def keep(line: dict[str, Any]) -> None:
-            lines.write(json.dumps(line) + "\n")
+            about = {"subject": line.get("job", "verdict"), "seed": 0, "command": " ".join(sys.argv)}
+            device = f"{cpu_cores()} x {platform.machine()} CPU"
+            lines.write(json.dumps(about | line | {"device": device, "versions": versions()}) + "\n")
 
-        keep({"cores": len(os.sched_getaffinity(0)), "machine": platform.machine(), "versions": versions()})
         jobs = start(folder, arguments.set)
         try:
             samples = watch(jobs, arguments.seconds, arguments.every, keep)
         finally:
             stop(jobs)
         found = {job.name: verdict([one for one in samples if one.job == job.name]) for job in jobs}
-        keep({"verdict": found})
+        keep({"seconds": samples[-1].seconds, "verdict": found})
     print(json.dumps(found, indent=1))
     return 0 if all(one["flat"] and one["as_fast"] for one in found.values()) else 1
 
