@@ -340,6 +340,20 @@ def ten_tasks(found: Lines) -> list[list[str]]:
     return rows
 
 
+def chains(found: Lines) -> list[list[str]]:
+    """Of how many chains the tables fit, and for how much of the processor's time, in several variants of the code."""
+    every = [line for lines in found.values() for line in lines]
+    variants = list(dict.fromkeys(line["variant"] for line in every))
+    rows = [["", *variants]]
+    for subject, lines in {**found, "all": every}.items():
+        rows.append([subject])
+        for variant in variants:
+            same = [line for line in lines if line["variant"] == variant]
+            fits, tried, time = (sum(line[name] for line in same) for name in ("fits", "chains", "seconds"))
+            rows[-1].append(f"{fits} of {tried}, {time:.0f} s" if same else "")
+    return rows
+
+
 def suite(found: Lines) -> list[list[str]]:
     """Searches of the problems of examples/suite, one row for each problem."""
     heads = ["", "tier", "runs", "found", "exact", "interval", "median time", "median candidates"]
@@ -492,6 +506,7 @@ KINDS: dict[str, Callable[[Lines], list[list[str]]]] = {
     "overhead": overhead,
     "suite": suite,
     "ten-tasks": ten_tasks,
+    "chains": chains,
     "suite-tiers": suite_tiers,
     "commands": commands,
     "peers": peers,

@@ -32,7 +32,7 @@ from nram.programs.text import table_to_text
 from nram.search.chains import blocks_of, shape_of
 from nram.search.counterexamples import find_counterexamples
 from nram.search.instances import Pool, task_pool
-from nram.search.kernel import CONSTANTS, Table, _new_runs, _write_costs
+from nram.search.kernel import CODE_MODULE, CONSTANTS, END, Table, _new_runs, _write_costs
 from nram.search.structure import Structure
 from nram.tasks.base import Task
 
@@ -122,7 +122,7 @@ class Machine:
         self.numbers, self.names = numbers, [module.name for module in structure.kinds]
         self.table = Table(
             np.zeros((self.rows, registers + 2), np.int16),
-            np.zeros((self.rows, LONGEST, 4), np.int16),
+            np.zeros((self.rows, LONGEST + 1, 4), np.int16),
             np.zeros(self.rows, np.int64),
             np.zeros((self.rows, LONGEST), np.bool_),
         )
@@ -159,6 +159,7 @@ class Machine:
             table.lengths,
             table.live,
         )
+        table.code[np.arange(self.rows), table.lengths, CODE_MODULE] = END
 
     def program_if_it_fits(self, genomes: Genomes, index: int, pool: Pool) -> Program | None:
         self._translate(genomes, index)

@@ -75,6 +75,7 @@ def find_program(
     modules: Sequence[str | Module] | None = None,
     start: Program | PathLike | None = None,
     sketch: Sketch | PathLike | None = None,
+    library: str = "zoo",
     address: str | None = None,
     take_any: bool = False,
     progress: Progress = "auto",
@@ -87,7 +88,9 @@ def find_program(
     structure are: with 3 registers, each module once and one state where nothing is said. `modules` are those of a
     row in their order, by name, by file or as objects. `start` is a program to be repaired, its name or its file.
     `sketch` is a program with holes, its text or its file: what is written in it stays, and the search fills the holes.
-    It says how many registers and states there are. With an `address`, chains run on the Ray cluster there: HOST:PORT,
+    It says how many registers and states there are. Some chains start at programs of the `library` that do not solve
+    the problem already: 'zoo' stands for the searched programs of the zoo, 'none' for no programs, and names or files
+    with commas between them for those. With an `address`, chains run on the Ray cluster there: HOST:PORT,
     'auto' for the one of this machine, or 'local' to start Ray here. `workers` is how many run at once. The same seed
     gives the same program wherever they run, but not with `take_any`, which takes the first that any chain finds.
     `progress` shows on standard error how the search goes; 'auto' does so on a terminal and in a notebook. `seconds` is
@@ -108,7 +111,7 @@ def find_program(
     space = Space(registers, repeats, states, modules)
     holes = None if sketch is None else load_sketch(sketch)
     words = ["--any"] if take_any else []
-    job = SearchJob.open(source, space, seed=seed, start=repaired, sketch=holes, words=words)
+    job = SearchJob.open(source, space, seed=seed, start=repaired, sketch=holes, library=library, words=words)
     with SearchProgress(job.name) if is_shown(progress) else nullcontext(SILENT) as callbacks:
         return run_search(job, budget, address=address, workers=workers, callbacks=callbacks, take_any=take_any)
 

@@ -75,6 +75,12 @@ def object_code(module: ir.Module) -> bytes:
     return machine.emit_object(parsed(module, machine))
 
 
+def optimised_object_code(module: ir.Module) -> bytes:
+    """Machine code for this processor, after the optimisation passes."""
+    machine = target_machine(host=True)
+    return machine.emit_object(optimised(module, machine))
+
+
 def loaded(code: bytes) -> Any:
     """Object code in memory, ready to be called. The code lives as long as the engine."""
     engine = binding.create_mcjit_compiler(binding.parse_assembly(""), target_machine(host=True))

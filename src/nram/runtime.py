@@ -1,6 +1,7 @@
 """Set-up of JAX: devices, CPU cores, and the folder for compiled programs. Versions of the libraries."""
 
 import contextlib
+import ctypes
 import os
 import platform
 from collections.abc import Iterator
@@ -15,6 +16,8 @@ from nram.lazy import jax
 
 Device = Any  # a jax.Device: naming its type would import JAX
 DeviceName: TypeAlias = Literal["auto", "cpu", "gpu"]
+M_MMAP_THRESHOLD = -3  # of glibc's malloc.h
+LARGE_BLOCK = 2**20  # bytes
 DEVICES: tuple[DeviceName, ...] = get_args(DeviceName)
 
 
@@ -107,6 +110,18 @@ def device_name(devices: list[Device]) -> str:
     if devices[0].platform == "cpu":
         kind = f"{platform.machine()} CPU"
     return f"{len(devices)} x {kind}" if len(devices) > 1 else kind
+
+
+def return_large_blocks() -> None:
+    """From now on glibc returns large blocks of memory to the system as soon as they are free.
+
+    By default it comes to keep blocks of up to 32 MiB. Populations and XLA's buffers come and go in many sizes, and the
+    gaps between them grow: 512 members on merge took 910 MiB instead of 630. The processor time of a step stayed the
+    same within 2%. What the user has set in the environment stays.
+    """
+    with contextlib.suppress(AttributeError, OSError, TypeError):  # another C library
+        if "MALLOC_MMAP_THRESHOLD_" not in os.environ:
+            ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK)
 
 
 def available_bytes(device: Device) -> int | None:

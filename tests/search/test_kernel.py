@@ -116,6 +116,20 @@ def test_costs_are_those_of_the_interpreter(structure):
 # ---- chains
 
 
+def test_rows_that_no_run_visits_follow_rows_that_runs_visit():
+    structure, pool = Structure(3), task_pool(get_task("copy"), 0)
+    shape = shape_of(structure)
+    alike = 0
+    for seed in range(8):
+        genes = random_table(structure, seed)
+        _chain(structure, genes, pool, seed=seed, budget=20_000)
+        visited = visited_rows(structure.program(genes), pool.instances)
+        others = set(range(structure.rows)) - set(visited)
+        codes = [live_code(shape, genes[row]) for row in range(structure.rows)]
+        alike += sum(str(codes[other]) == str(codes[row]) for other in others for row in visited)
+    assert alike > 5  # of 26; without following, 2 of 33
+
+
 def test_a_chain_that_fits_leaves_a_table_that_fits():
     task = get_task("access")
     pool = task_pool(task, 0)

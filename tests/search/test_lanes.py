@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -12,9 +12,9 @@ import pytest
 from nram.bench.search import live_code
 from nram.programs.interpret import Ending, interpret, trace
 from nram.programs.ir import MODULES, Program
-from nram.search.chains import blocks_of, random_table, shape_of
+from nram.search.chains import blocks_of, random_table, shape_of, table_costs
 from nram.search.instances import Pool
-from nram.search.kernel import CONSTANTS, LANES, Blocks, Frame, new_table
+from nram.search.kernel import CONSTANTS, LANES, LARGEST_OF_BYTES, Blocks, Frame, new_table
 from nram.search.structure import Structure
 from nram.tasks.base import Instance
 
@@ -28,8 +28,9 @@ STRUCTURES = (
     Structure(4, 1, states=3),
     Structure(5, 1, states=2),
 )
+CELLS = pytest.mark.parametrize("cell", [np.uint8, np.int32])
 ALL_LANES = (1 << LANES) - 1
-GUARD = -77  # stands around the room that a block is given
+GUARD = 177  # stands around the room that a block is given
 
 
 class Ran(NamedTuple):
@@ -41,37 +42,38 @@ class Ran(NamedTuple):
     memory: np.ndarray
 
 
-def run_lanes(structure: Structure, genes: np.ndarray, blocks: Blocks, block: int, lanes: int) -> Ran:
+def run_lanes(structure: Structure, genes: np.ndarray, blocks: Blocks, block: int, lanes: int, cell: Any) -> Ran:
     """The code that the search calls, called with the same frame; writing outside its room is an error."""
-    shape = shape_of(structure)
+    shape = shape_of(structure, blocks if cell is np.uint8 else None)
+    assert shape.per_word * np.dtype(cell).itemsize == 4
     table = new_table(shape, genes)
-    given = [np.ascontiguousarray(array[block]) for array in blocks]
+    starts, sizes, limits, cells, wanted, counts = (np.ascontiguousarray(array[block]) for array in blocks)
+    lines = -(-len(starts) // shape.per_word)
+    start, end = (np.full((lines * shape.per_word, LANES), fill, np.int32) for fill in (0, -1))
+    start[: len(starts)] = starts
+    for lane in range(LANES):
+        end[cells[: counts[lane], lane], lane] = wanted[: counts[lane], lane]
+    given = [start.astype(cell), end.astype(cell), sizes, limits]
     before = [array.copy() for array in (*table, *given)]
-    starts, sizes, limits, cells, wanted, counts = given
-    heights = (len(starts), CONSTANTS + structure.registers + len(structure.operations), structure.registers, 1, 2)
-    rooms = [np.full((height + 2, LANES), GUARD, np.int32) for height in heights]
-    memory, values, new_values, wrong, visited = (room[1:] for room in rooms)
+    kinds = (cell, cell, np.int32, np.uint64)
+    heights = (len(start), CONSTANTS + structure.registers + len(structure.operations), 1, 1)
+    rooms = [np.full((height + 2, LANES), GUARD, kind) for height, kind in zip(heights, kinds, strict=True)]
+    memory, values, wrong, visited = (room[1:] for room in rooms)
     frame = Frame(
         code=table.code.ctypes.data,
-        lengths=table.lengths.ctypes.data,
         genes=genes.ctypes.data,
-        starts=starts.ctypes.data,
+        starts=given[0].ctypes.data,
+        wanted=given[1].ctypes.data,
         sizes=sizes.ctypes.data,
         limits=limits.ctypes.data,
-        cells=cells.ctypes.data,
-        wanted=wanted.ctypes.data,
-        counts=counts.ctypes.data,
         memory=memory.ctypes.data,
         values=values.ctypes.data,
-        new_values=new_values.ctypes.data,
         wrong=wrong.ctypes.data,
         visited=visited.ctypes.data,
         row_of=0,
-        operations=len(structure.operations),
+        code_width=table.code[0].size,
         width=structure.width,
-        registers=structure.registers,
-        most_cells=len(starts),
-        most_outputs=len(cells),
+        lines=lines,
         longest=int(limits.max()),
         lanes=lanes,
     )
@@ -84,8 +86,8 @@ def run_lanes(structure: Structure, genes: np.ndarray, blocks: Blocks, block: in
         assert (array == old).all()
     for room in rooms:
         assert (room[[0, -1]] == GUARD).all()
-    memory, _, _, wrong, visited = (room[1:-1] for room in rooms)
-    return Ran(halted, wrong[0], visited.reshape(-1).view(np.uint64), memory)
+    memory, _, wrong, visited = (room[1:-1] for room in rooms)
+    return Ran(halted, wrong[0], visited[0], memory[: len(starts)])
 
 
 def expected(program: Program, instance: Instance) -> tuple[Ending, set[int]]:
@@ -119,8 +121,9 @@ def some_lanes(rng: Random, count: int) -> int:
     return rng.choice(((1 << count) - 1, 1 << rng.randrange(count), rng.randrange(1, 1 << count)))
 
 
+@CELLS
 @pytest.mark.parametrize("structure", STRUCTURES, ids=str)
-def test_every_lane_asked_for_runs_as_in_the_interpreter_and_the_others_rest(structure):
+def test_every_lane_asked_for_runs_as_in_the_interpreter_and_the_others_rest(structure, cell):
     rng = Random(str(structure))
     pool = any_pool(rng, 2 * LANES + 5)
     blocks, shape = blocks_of(pool), shape_of(structure)
@@ -134,7 +137,7 @@ def test_every_lane_asked_for_runs_as_in_the_interpreter_and_the_others_rest(str
         for block in range(3):
             here = pool.instances[block * LANES : (block + 1) * LANES]
             lanes = some_lanes(rng, len(here))
-            ran = run_lanes(structure, genes, blocks, block, lanes)
+            ran = run_lanes(structure, genes, blocks, block, lanes, cell)
             for lane in range(LANES):
                 if not lanes >> lane & 1:
                     assert not ran.halted >> lane & 1 and ran.visited[lane] == 0
@@ -153,8 +156,9 @@ def test_every_lane_asked_for_runs_as_in_the_interpreter_and_the_others_rest(str
     assert halts > 20 and stops > 20
 
 
+@CELLS
 @pytest.mark.parametrize("name", Structure(1).sequence)
-def test_a_module_is_right_on_all_arguments_in_memories_of_several_sizes_in_one_block(name):
+def test_a_module_is_right_on_all_arguments_in_memories_of_several_sizes_in_one_block(name, cell):
     structure = Structure(1, 3)
     genes = _table_for(structure, name)
     program = structure.program(genes)
@@ -173,9 +177,41 @@ def test_a_module_is_right_on_all_arguments_in_memories_of_several_sizes_in_one_
     blocks = blocks_of(pool)
     for block in range(len(blocks[0])):
         count = min(LANES, len(pool) - block * LANES)
-        ran = run_lanes(structure, genes, blocks, block, (1 << count) - 1)
+        ran = run_lanes(structure, genes, blocks, block, (1 << count) - 1, cell)
         assert ran.halted == (1 << count) - 1
         assert not ran.wrong[:count].any()
+
+
+@pytest.mark.parametrize("name", Structure(1).sequence)
+def test_the_largest_numbers_of_bytes_are_right(name):
+    """In a memory of M = 128: sums come near to 256, and every line of the memory is read and written."""
+    structure, size = Structure(1, 3), LARGEST_OF_BYTES
+    genes = _table_for(structure, name)
+    program, rng = structure.program(genes), Random(name)
+    instances = []
+    for a, b in [(size - 1, size - 1), (size - 1, 0), *((rng.randrange(size), rng.randrange(size)) for _ in range(14))]:
+        memory = [a, b, *(rng.randrange(size) for _ in range(size - 2))]
+        instances.append(Instance(memory, interpret(program, memory, 1).memory, list(range(size)), [2], 1))
+    ran = run_lanes(structure, genes, blocks_of(Pool(tuple(instances))), 0, ALL_LANES, np.uint8)
+    assert ran.halted == ALL_LANES and not ran.wrong.any()
+    for lane, instance in enumerate(instances):
+        assert ran.memory[:, lane].tolist() == instance.output
+
+
+def test_an_output_cell_that_is_named_twice_counts_once():
+    once, twice = (Instance([0, 1, 2], [1, 1, 2], cells, [0], 1) for cells in ([0, 1], [0, 0, 1]))
+    structure = Structure(1)
+    one, other = (
+        table_costs(structure, random_table(structure, 0), blocks_of(Pool((instance,))), 1)
+        for instance in (once, twice)
+    )
+    assert one == other
+
+
+@pytest.mark.parametrize(("size", "per_word"), [(LARGEST_OF_BYTES, 4), (LARGEST_OF_BYTES + 1, 1)])
+def test_cells_are_bytes_where_all_memories_are_small(size, per_word):
+    pool = Pool((Instance([0] * size, [0] * size, [0], [0], 1),))
+    assert shape_of(Structure(1), blocks_of(pool)).per_word == per_word
 
 
 def _table_for(structure: Structure, name: str) -> np.ndarray:
@@ -195,22 +231,24 @@ def _table_for(structure: Structure, name: str) -> np.ndarray:
     return genes
 
 
-def test_a_block_without_lanes_to_run_does_nothing():
+@CELLS
+def test_a_block_without_lanes_to_run_does_nothing(cell):
     structure = Structure(2)
     pool = any_pool(Random(0), LANES)
     blocks = blocks_of(pool)
-    ran = run_lanes(structure, random_table(structure, 0), blocks, 0, 0)
+    ran = run_lanes(structure, random_table(structure, 0), blocks, 0, 0, cell)
     assert ran.halted == 0 and not ran.visited.any()
     assert (ran.memory == blocks[0][0]).all()
 
 
-def test_what_a_lane_does_depends_on_no_other_lane():
+@CELLS
+def test_what_a_lane_does_depends_on_no_other_lane(cell):
     structure = Structure(3, 2)
     pool = any_pool(Random(5), LANES)
     genes = random_table(structure, 11)
-    together = run_lanes(structure, genes, blocks_of(pool), 0, ALL_LANES)
+    together = run_lanes(structure, genes, blocks_of(pool), 0, ALL_LANES, cell)
     for lane in range(LANES):
-        alone = run_lanes(structure, genes, blocks_of(pool), 0, 1 << lane)
+        alone = run_lanes(structure, genes, blocks_of(pool), 0, 1 << lane, cell)
         assert alone.halted >> lane & 1 == together.halted >> lane & 1
         for one, other in zip(alone[1:], together[1:], strict=True):
             assert (np.asarray(one)[..., lane] == np.asarray(other)[..., lane]).all()

@@ -1,7 +1,7 @@
 """Chains end as recorded: the same table, costs and counts, to the bit, for the same seed.
 
-recorded_chains.json was written before the kernel took records for arguments. A change of the kernel that means to
-change what chains do must record it again.
+A change of the kernel that means to change what chains do records them again, by: python
+tests/search/test_recorded_chains.py
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from nram.search.instances import task_pool
 from nram.search.kernel import Annealing, Blocks
 from nram.search.structure import Structure
 
-CASES = json.loads((Path(__file__).parent / "recorded_chains.json").read_text())
+FILE = Path(__file__).parent / "recorded_chains.json"
+CASES = json.loads(FILE.read_text())
 SHORTENING = {"budget": 30_000, "hot": 0.03, "cold": 0.005, "length_cost": 0.02, "must_fit": True}
 
 
@@ -35,20 +36,31 @@ def _chain(structure: Structure, genes: np.ndarray, blocks: Blocks, instances: i
     return {**end._asdict(), "monitor": monitor.tolist(), "genes": _digest(genes), "blocks": _digest(*blocks)}
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['task']}-{case['settings']['seed']}")
-def test_a_chain_ends_as_recorded(case):
+def _run(case: dict[str, Any]) -> dict[str, Any]:
+    """A case with all that comes out of it."""
     settings = case["settings"]
     structure, pool = Structure(*case["structure"]), task_pool(get_task(case["task"]), settings["seed"])
     genes = random_table(structure, settings["seed"])
-    assert _digest(genes) == case["start"]
+    start = _digest(genes)
     order = Random(settings["seed"]).sample(range(len(pool)), len(pool))
-    assert _chain(structure, genes, blocks_of(pool, order), len(pool), **settings) == case["result"]
-    assert table_costs(structure, genes, blocks_of(pool), len(pool)).sum() == case["costs"]
-    if case["result"]["fits"]:
-        shortened = _chain(structure, genes, blocks_of(pool), len(pool), **settings | SHORTENING)
-        assert shortened == case["shortened"]
+    result = _chain(structure, genes, blocks_of(pool, order), len(pool), **settings)
+    ran = {key: case[key] for key in ("task", "structure", "settings")} | {"start": start, "result": result}
+    ran["costs"] = float(table_costs(structure, genes, blocks_of(pool), len(pool)).sum())
+    if result["fits"]:
+        ran["shortened"] = _chain(structure, genes, blocks_of(pool), len(pool), **settings | SHORTENING)
+    return ran
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['task']}-{case['settings']['seed']}")
+def test_a_chain_ends_as_recorded(case):
+    assert _run(case) == case
 
 
 def test_the_recorded_chains_cover_fits_shortening_and_instances_that_join():
     assert sum(case["result"]["fits"] for case in CASES) >= 2
     assert any(case["result"]["active"] > case["settings"]["at_first"] for case in CASES)
+    assert {case["settings"]["weigh"] for case in CASES} == {False, True}
+
+
+if __name__ == "__main__":
+    FILE.write_text(json.dumps([_run(case) for case in CASES], indent=1) + "\n")

@@ -210,11 +210,11 @@ def test_the_number_of_workers_does_not_change_the_result(name):
 
 def test_a_search_that_goes_on_from_its_file_ends_like_one_left_alone(tmp_path: Path):
     structure, task = CONDITIONS, get_task("merge")
-    settings: dict[str, Any] = {"seed": 3, "most_candidates": 300_000}
+    settings: dict[str, Any] = {"seed": 3, "most_candidates": 1_000_000}
     states: list[SearchState] = []
     whole = _search(structure, task_pool(task, 3), **settings).run(on_round=states.append)
     question = Question("merge", 3, (structure,), sketch="one")
-    saved = next(state for state in states if state.left)
+    saved = next(state for state in states if state.near)
     save_state(tmp_path / "saved", question, saved)
     again = _search(structure, task_pool(task, 3), **settings, state=load_state(tmp_path / "saved", question)).run()
     assert _result(again) == _result(whole)

@@ -196,7 +196,8 @@ class PlainLoop:
 
 def by_evaluator(structure: Structure, pool: Pool) -> CostOf:
     """The cost by the annealer's own evaluator, with every row compiled and every instance run."""
-    shape, blocks, costs = shape_of(structure), blocks_of(pool), np.zeros(len(pool))
+    blocks, costs = blocks_of(pool), np.zeros(len(pool))
+    shape = shape_of(structure, blocks)
 
     def cost(genes: np.ndarray) -> float:
         costs_of(shape, genes, blocks, costs)

@@ -24,7 +24,7 @@ from nram.programs.simplify import simplify, size_of
 from nram.programs.text import table_to_text
 from nram.programs.verify import verify, why_no_proof
 from nram.search.display import SearchProgress
-from nram.search.job import SearchJob, Space
+from nram.search.job import ZOO, SearchJob, Space
 from nram.search.state import Outcome
 
 
@@ -77,6 +77,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "written in it stays",
     )
     parser.add_argument(
+        "--library",
+        default=ZOO,
+        metavar="zoo|none|PROGRAMS",
+        help="programs with commas between them, at which some chains start if they do not solve the problem already "
+        "(default: zoo, the searched programs that ship with nram)",
+    )
+    parser.add_argument(
         "--verify-budget", type=float, default=10.0, metavar="SECONDS", help="of each part of the verification; 0: none"
     )
     add_reading(parser)
@@ -105,6 +112,7 @@ def run(arguments: argparse.Namespace) -> int:
         seed=arguments.seed,
         start=None if start is None else load_program(start),
         sketch=sketch,
+        library=arguments.library,
         words=words,
         reading=reading_of(arguments),
     )

@@ -14,7 +14,7 @@ from nram.learning.kept import Comparison, Kept
 from nram.learning.parts import Parts, by_size
 from nram.programs.ir import Program
 from nram.search.instances import Pool
-from nram.search.job import SearchJob
+from nram.search.job import ZOO, Library, SearchJob
 from nram.search.schedule import FOR_LISTS, STRUCTURES
 from nram.search.state import Found, SearchState
 from nram.tasks.base import Instance
@@ -104,11 +104,13 @@ def learn_by_search(
         seed=(job.seed + FURTHER_SEED * len(parts.answers)) % 2**32,
         digest=job.file.digest,
         saved=job.folder / "search.json",
+        library=Library.named(ZOO),
     )
     outcome = search.run(seconds, workers=job.workers, callbacks=callbacks, stopping=stopping, done=done)
     if best is None and outcome.best is not None:
         best = Candidate(outcome.best, judgement_of(outcome.best, parts), ())
-    how = ("candidates", str(outcome.state.candidates)), ("simplified", FOR_THE_INPUTS)
+    library = ("library", str(search.library))
+    how = library, ("candidates", str(outcome.state.candidates)), ("simplified", FOR_THE_INPUTS)
     if best is not None:
         best = replace(best, how=how)
     near = tuple(Candidate(program, judgement_of(program, parts), how) for program in search.near(outcome))

@@ -11,20 +11,33 @@ import numpy as np
 
 from nram.modules import Module
 from nram.search.instances import Pool
-from nram.search.kernel import LANES, Annealing, Blocks, ChainEnd, Holes, Shape, costs_of, random_genes, run_chain
+from nram.search.kernel import (
+    LANES,
+    LARGEST_OF_BYTES,
+    Annealing,
+    Blocks,
+    ChainEnd,
+    Holes,
+    Shape,
+    costs_of,
+    random_genes,
+    run_chain,
+)
 from nram.search.lanes import run_block_address
 from nram.search.structure import Structure
 from nram.search.template import WISHES, Slot
 
 
-def shape_of(structure: Structure) -> Shape:
-    """A structure in the form of the kernel, with the code that runs its blocks."""
+def shape_of(structure: Structure, blocks: Blocks | None = None) -> Shape:
+    """A structure in the form of the kernel, with the code that runs these blocks; without them, any blocks."""
+    of_bytes = blocks is not None and blocks.sizes.max() <= LARGEST_OF_BYTES
     indices = {module.name: index for index, module in enumerate(structure.kinds)}
     template = structure.template
     modules = structure.operations if template is None else [slot.modules[0] for slot in template.slots[0]]
     operations = [_operation(indices, module) for module in modules]
     return Shape(
-        run_block_address(structure.kinds, template is not None),
+        run_block_address(structure.kinds, structure.registers, template is not None, of_bytes),
+        4 if of_bytes else 1,
         np.array(operations, np.int64),
         structure.registers,
         structure.states,
@@ -132,7 +145,7 @@ def _rows(structure: Structure, genes: np.ndarray) -> np.ndarray:
 def table_costs(structure: Structure, genes: np.ndarray, blocks: Blocks, instances: int) -> np.ndarray:
     """The cost of a table on every instance."""
     costs = np.zeros(instances)
-    costs_of(shape_of(structure), _rows(structure, genes), blocks, costs, holes_of(structure, genes))
+    costs_of(shape_of(structure, blocks), _rows(structure, genes), blocks, costs, holes_of(structure, genes))
     return costs
 
 
@@ -146,7 +159,7 @@ def anneal(
 ) -> ChainEnd:
     """Run a chain. It changes `genes`, and the order of the instances in `blocks`."""
     return run_chain(
-        shape_of(structure),
+        shape_of(structure, blocks),
         _rows(structure, genes),
         blocks,
         instances,

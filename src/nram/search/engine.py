@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from random import Random
@@ -27,14 +27,16 @@ from nram.search.chains import anneal, blocks_of, new_monitor, random_table, sha
 from nram.search.counterexamples import Counterexamples
 from nram.search.instances import Pool
 from nram.search.kernel import CANDIDATES, STOP, Annealing, ChainEnd
+from nram.search.known import tables_of
 from nram.search.look_up import have_tables
 from nram.search.schedule import (
     REPAIR,
     STRUCTURES,
     Chain,
-    forgets_tables,
+    Strategy,
     outdone,
     round_of_chains,
+    still_promising,
     strategies_of,
 )
 from nram.search.shortening import shortened, shortest, simplified
@@ -73,6 +75,8 @@ class Search:
     structures: Sequence[Structure] = STRUCTURES
     start: tuple[Structure, np.ndarray] | None = None
     """The table to be repaired."""
+    library: Sequence[Program] = ()
+    """Programs at which some chains start."""
     workers: int = 1
     seconds: float = float("inf")
     most_candidates: int | None = None
@@ -99,9 +103,7 @@ class Search:
             while whole and not self.done(self.state) and not self._spent():
                 whole = self._round(executor)
                 if whole:
-                    next_round = self.state.round + 1
-                    left = () if forgets_tables(next_round) else self.state.left
-                    resumable = self.state = replace(self.state, round=next_round, left=left)
+                    resumable = self.state = replace(self.state, round=self.state.round + 1)
                     on_round(self.state)
         if self.state.found:
             program, structure = self.state.found[0].program, self.state.found[0].structure
@@ -122,14 +124,15 @@ class Search:
         try:
             pool = self._pool_now()
             self._have_tables(pool)
+            blocks = blocks_of(pool)
             for structure in self.structures:
                 if self.stopping():
                     return
-                shape_of(structure)
-            chain = round_of_chains(0, self.seed, self.structures)[0]._replace(budget=1)
+                shape_of(structure, blocks)
+            chain = self._chains(False, ())[0]._replace(budget=1)
             genes = random_table(chain.structure, chain.seed)
             run_here(chain, genes, pool, new_monitor())
-            table_costs(chain.structure, genes, blocks_of(pool), len(pool))
+            table_costs(chain.structure, genes, blocks, len(pool))
         finally:
             note.cancel()
 
@@ -143,9 +146,8 @@ class Search:
         """Run the chains of a round. Returns whether it came to its end: the search was neither done nor stopped."""
         pool = self._pool_now()
         self._have_tables(pool)
-        strategies = strategies_of(self.state.round, pool.has_single_answers) if self.start is None else (REPAIR,)
-        passed_over = outdone({one.structure: one.cost for one in self.state.near})
-        chains = round_of_chains(self.state.round, self.seed, self.structures, strategies, passed_over)
+        left = {one.structure: one.cost for one in self.state.left}
+        chains = self._chains(pool.has_single_answers, left)
         self.shortening = new_monitor()
         self.runs = [self._started(executor, chain, pool) for chain in chains]
         counterexamples: list[Instance] = []
@@ -173,7 +175,21 @@ class Search:
             self.state = replace(self.state, counterexamples=known, best_cost=float("inf"), left=(), near=())
         elif fitted:  # the tables left fit the pool, so chains from there would only lead to the same programs
             self.state = replace(self.state, left=())
+        else:
+            now = {one.structure: one.cost for one in self.state.left}
+            kept = still_promising(self.state.round, left, now, {chain.structure for chain in chains})
+            self.state = replace(self.state, left=tuple(one for one in self.state.left if one.structure in kept))
         return True
+
+    def _chains(self, single_answers: bool, left: Collection[Structure]) -> list[Chain]:
+        """The chains of the round. Those of structures in `left` may go on from a table."""
+        number = self.state.round
+
+        def strategies(structure: Structure) -> tuple[Strategy, ...]:
+            return (REPAIR,) if self.start else strategies_of(number, single_answers, structure in left)
+
+        passed_over = outdone({one.structure: one.cost for one in self.state.near})
+        return round_of_chains(number, self.seed, self.structures, strategies, passed_over)
 
     def _started(self, executor: ThreadPoolExecutor, chain: Chain, pool: Pool) -> _Run:
         genes, monitor = self._first_table(chain), new_monitor()
@@ -244,6 +260,10 @@ class Search:
             for left in self.state.left:
                 if left.structure == structure:
                     return left.genes.copy()
+        if chain.strategy.known:
+            tables = tables_of(self.library, structure, self.pool, chain.seed)
+            if tables:
+                return Random(chain.seed).choice(tables)
         return random_table(structure, chain.seed)
 
     def _count(self, run: _Run, pool: Pool) -> None:
@@ -325,5 +345,13 @@ def run_here(chain: Chain, genes: np.ndarray, pool: Pool, monitor: np.ndarray) -
         order = pool.shortest_first(rng)
     # A block runs until its longest instance is done, so the long ones in play share a block.
     order[: strategy.at_first] = sorted(order[: strategy.at_first], key=lambda i: pool.instances[i].steps)
-    settings = Annealing(chain.seed, chain.budget, strategy.hot, strategy.cold, strategy.length_cost, strategy.at_first)
+    settings = Annealing(
+        chain.seed,
+        chain.budget,
+        strategy.hot,
+        strategy.cold,
+        strategy.length_cost,
+        strategy.at_first,
+        weigh=not pool.has_single_answers,
+    )
     return anneal(chain.structure, genes, blocks_of(pool, order), len(pool), settings, monitor)

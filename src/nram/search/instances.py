@@ -40,7 +40,8 @@ class _Copy(NamedTuple):
 def _copied(one: Instance) -> _Copy | None:
     """A copy of an instance that is safe for the kernel, or None if it is not."""
     try:
-        start, end, cells = (np.array(part, np.int64) for part in (one.input, one.output, one.cells))
+        each_once = list(dict.fromkeys(one.cells))
+        start, end, cells = (np.array(part, np.int64) for part in (one.input, one.output, each_once))
         steps = int(one.steps)
     except (TypeError, ValueError, OverflowError):
         return None

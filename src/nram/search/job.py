@@ -24,6 +24,7 @@ from nram.programs.card import card
 from nram.programs.execute import Result, execute
 from nram.programs.files import read_program
 from nram.programs.ir import CONSTANTS, Program
+from nram.programs.library import load_program, zoo_entries
 from nram.programs.sketch import Sketch
 from nram.runtime import cpu_cores
 from nram.search.callbacks import SILENT, SearchCallbacks
@@ -44,6 +45,7 @@ Source = str | os.PathLike[str] | Task | Sequence[Instance]
 
 BEST = "{stem}.best{suffix}"
 """The name of the best program so far where another program has the name of `--out`."""
+ZOO, NONE = "zoo", "none"  # libraries by name
 REPEATS_IN_SKETCH = (1, 2, 3)
 """How often a place for any operations has each module, if the user does not say."""
 MOST_TASK_BYTES = 1 << 24  # of a Python file
@@ -118,6 +120,41 @@ def _name_of(module: str | Module) -> str:
 
 
 @dataclass(frozen=True)
+class Library:
+    """Known programs, at which some chains start if they do not solve the problem already."""
+
+    name: str
+    """As the user named it: the searched programs of the zoo, none, or programs with commas between them."""
+    programs: tuple[Program, ...]
+
+    @classmethod
+    def named(cls, name: str) -> Library:
+        if name == ZOO:  # those that were trained do the same in more operations
+            return cls(ZOO, tuple(entry.program for entry in zoo_entries() if entry.origin == "searched"))
+        if name == NONE:
+            return cls(NONE, ())
+        return cls(name, tuple(load_program(one.strip()) for one in name.split(",")))
+
+    @property
+    def words(self) -> list[str]:
+        """The options of `nram search` that mean this."""
+        return [] if self.name == ZOO else ["--library", pasted(self.name)]
+
+    @property
+    def digest(self) -> str:
+        """What a search depends on."""
+        if self.name in (ZOO, NONE):
+            return self.name
+        return hashlib.sha256("".join(one.fingerprint for one in self.programs).encode()).hexdigest()[:16]
+
+    def __str__(self) -> str:
+        if not self.programs:
+            return "none: all chains started at random tables, or at what chains before them had left"
+        what = f"{counted(len(self.programs), 'searched program')} of the zoo" if self.name == ZOO else self.name
+        return f"{what}; some chains started at those that do not solve the problem"
+
+
+@dataclass(frozen=True)
 class Knowledge:
     """What went into a search by a sketch, for the card."""
 
@@ -137,6 +174,11 @@ class Knowledge:
             f"{self.given} of {self.genes} genes given, {counted(self.holes, 'hole')} with 10^{self.log10_fillings:g} "
             f"fillings, digest {self.digest}: {self.text}"
         )
+
+
+def lock_of(out: Path) -> Path:
+    """The lock that a search for the program `out` holds."""
+    return beside(out, ".{stem}{suffix}.lock")
 
 
 @dataclass(frozen=True)
@@ -161,6 +203,8 @@ class SearchJob:
     """The program with holes to be filled."""
     layout: Layout | None = None
     """Where the columns of the file lie in memory, if they have names."""
+    library: Library = Library(NONE, ())
+    """Programs at which some chains start."""
     words: Sequence[str] = ()
     """Of the command that asks for this search, for the card."""
     saved: Path | None = None
@@ -177,10 +221,12 @@ class SearchJob:
         seed: int = 0,
         start: Program | None = None,
         sketch: Sketch | None = None,
+        library: str = ZOO,
         words: Sequence[str] = (),
         reading: Reading | None = None,
     ) -> SearchJob:
         """The search for a program that solves this task or fits these examples."""
+        known = Library.named(library)
         given = os.fspath(source) if isinstance(source, os.PathLike) else source
         named = given if isinstance(given, str) else ""
         task = digest = layout = None
@@ -201,6 +247,8 @@ class SearchJob:
             pool = Pool(tuple(cast(Sequence[Instance], given)))
         if is_task_file(named):
             digest = hashlib.sha256(read_bounded(Path(named), MOST_TASK_BYTES, "task")).hexdigest()[:16]
+        if (start is not None or sketch is not None) and library != ZOO:
+            raise UsageError("a search from a program or a sketch starts nowhere else: leave --library out")
         structures = space.structures
         if layout is not None and space == Space():
             structures = FOR_LISTS
@@ -223,7 +271,11 @@ class SearchJob:
             start=start,
             sketch=sketch,
             layout=layout,
-            words=["search", pasted(named or name), "--seed", str(seed), *space.words, *reading.words, *words],
+            library=known,
+            words=[
+                *("search", pasted(named or name), "--seed", str(seed)),
+                *(*space.words, *known.words, *reading.words, *words),
+            ],
         )
 
     @contextlib.contextmanager
@@ -236,7 +288,7 @@ class SearchJob:
         saved = beside(out, "{stem}{suffix}.search")
         check_destination(saved)
         busy = f"another process is searching for {out}: wait for it, stop it, or choose another --out"
-        with locked(beside(out, ".{stem}{suffix}.lock"), busy):
+        with locked(lock_of(out), busy):
             if saved.exists() and not resume:
                 raise UsageError(f"{saved} holds a search already: go on with it by --resume, or choose another --out")
             remove_leftovers(beside(out, "{stem}{suffix}"))
@@ -268,7 +320,8 @@ class SearchJob:
 
         fingerprint = None if self.start is None else self.start.fingerprint
         sketch = None if self.sketch is None else self.sketch.digest
-        question = Question(self.source, self.seed, self.structures, fingerprint, self.digest, sketch)
+        library = self.library.digest
+        question = Question(self.source, self.seed, self.structures, fingerprint, self.digest, sketch, library)
         saved = self.saved
         failed = False
 
@@ -290,6 +343,7 @@ class SearchJob:
             seed=self.seed,
             structures=self.structures,
             start=None if self.start is None else embed(self.start),
+            library=self.library.programs,
             workers=workers or cpu_cores(),
             seconds=budget,
             most_candidates=candidates,
@@ -355,6 +409,8 @@ class SearchJob:
         details = [("structure", str(outcome.structure)), ("candidates", str(outcome.state.candidates))]
         if take_any:
             details.append(("reproducible", "no: the search took the first program that any of its chains found"))
+        if self.start is None and self.sketch is None:
+            details.insert(0, ("library", str(self.library)))
         given = self.knowledge(outcome)
         if given is not None:
             details.insert(0, ("sketch", str(given)))

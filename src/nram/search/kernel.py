@@ -42,6 +42,8 @@ from nram.numba_cache import cached_on_disk
 
 SOURCES = ("search/kernel.py",)  # all that determines the code which Numba compiles here
 LANES = 16  # instances of a block, which run at once
+LINE = 16  # int32 of a cache line
+LARGEST_OF_BYTES = 128  # the largest M for which sums, below 2 M, fit into a byte
 CONSTANTS = 3  # 0, 1 and 2. Written here because the cache sees changes of this file alone
 
 JOINING_AT_ONCE = 4  # failed instances that come into play together
@@ -52,43 +54,44 @@ ROW_LENGTH = 2  # what a visited row counts beside its operations
 FRESH = 35  # percent of new sources that are operations which were dead before
 STILL_TO_COME = 0.8  # of what instances cost now: so much, at least, they are expected to cost a candidate
 BLOCK_STEPS = 4  # what a block takes beside its steps, in steps
+LATELY = 0.1  # the weight of the last look in the share of time in which an instance was wrong
+FOR_ALL = 0.5  # of the weight of an instance, what all have; the rest goes to those that were wrong most of the time
+MOST_WEIGHT = 4.0
 ZERO_COST = 1e-9  # sums of costs below this are 0 but for rounding
 
 # Columns of `Shape.operations`, of `Table.code` and of the monitor.
 MODULE, ARITY, WRITES = range(3)
 CODE_MODULE, CODE_FIRST, CODE_SECOND, CODE_OUTPUT = range(4)
+END = -1  # in place of a module, after the last operation of a row
 STOP, CANDIDATES, COST, IN_PLAY = range(4)
 
 
 class Frame(NamedTuple):
-    """The position of everything in the frame that `run_block` gets: addresses of arrays, and numbers."""
+    """The position of everything in the frame that `run_block` gets: addresses of arrays, and numbers.
 
-    code: int  # int16 [rows, operations, 4]: module, first argument, second argument, output
-    lengths: int  # int64 [rows]
+    What a program computes with are cells: of 32 bits, or of 8 where M is small.
+    """
+
+    code: int  # int16 [rows, operations + 1, 4]: module, first argument, second argument, output; `END` as a module
     genes: int  # int16 [rows, width]; `run_block` reads the last registers + 2: new values, halt, next state
-    starts: int  # int32 [most cells, LANES]
+    starts: int  # cells [most cells, LANES]
+    wanted: int  # cells [most cells, LANES]; all bits set where anything will do
     sizes: int  # int32 [LANES]
     limits: int  # int32 [LANES]
-    cells: int  # int32 [most output cells, LANES]
-    wanted: int  # int32 [most output cells, LANES]
-    counts: int  # int32 [LANES], of output cells
-    memory: int  # room for int32 [most cells, LANES]
-    values: int  # room for int32 [values, LANES]
-    new_values: int  # room for int32 [registers, LANES]
+    memory: int  # room for cells [most cells, LANES]
+    values: int  # room for cells [values, LANES]
     wrong: int  # result, int32 [LANES]: output cells that are not as wanted
     visited: int  # result, uint64 [LANES]: the rows visited, a bit each
     row_of: int  # int32 [states * flags]: of a sketch, the row for every state and combination of flags; otherwise 0
-    operations: int  # from here on the frame holds the numbers themselves
+    code_width: int  # from here on the frame holds the numbers themselves
     width: int
-    registers: int
-    most_cells: int
-    most_outputs: int
+    lines: int  # of the memory, `LINE` int32 each
     longest: int  # of the limits
     lanes: int  # the lanes to run, a bit each
 
 
 AT = Frame(*range(len(Frame._fields)))
-FIRST_NUMBER = AT.operations
+FIRST_NUMBER = AT.code_width
 
 
 class Shape(NamedTuple):
@@ -96,6 +99,8 @@ class Shape(NamedTuple):
 
     run_block: int
     """The address of the code that runs a block of instances."""
+    per_word: int
+    """Cells in 32 bits: 1, or 4 where they are bytes."""
     operations: np.ndarray
     """int64 [operations, 3]: index of the module, number of its arguments, whether it writes."""
     registers: int
@@ -171,6 +176,8 @@ class Annealing(NamedTuple):
     """Instances in play from the start. Others join when a candidate gets them wrong."""
     must_fit: bool = False
     """Shorten a table that fits: take only candidates that fit too, use the whole budget, end with the shortest."""
+    weigh: bool = False
+    """Let instances that stay wrong count more and more."""
 
 
 class Table(NamedTuple):
@@ -208,8 +215,17 @@ class Runs(NamedTuple):
     """[blocks], of late"""
     steps: np.ndarray
     """[blocks], of late"""
+    weight: np.ndarray
+    """[lanes], of an instance: all costs have this factor"""
+    hardness: np.ndarray
+    """[lanes], the share of time, of late, in which the current table was wrong on an instance"""
     room: np.ndarray
     """Where `run_block` works; here to stay alive."""
+    per_word: int
+    starts: np.ndarray
+    """int32 [blocks, words]: `Blocks.starts` as `run_block` takes it."""
+    wanted: np.ndarray
+    """The same with what is wanted in the end, and all bits set elsewhere."""
 
 
 class Work(NamedTuple):
@@ -379,7 +395,7 @@ def _shape_of_row(shape, holes, row):
     """The shape of one row: of a sketch, with its own operations."""
     if holes is None:
         return shape
-    return Shape(shape.run_block, holes.operations[row], shape.registers, shape.states)
+    return Shape(shape.run_block, shape.per_word, holes.operations[row], shape.registers, shape.states)
 
 
 @_inner
@@ -471,6 +487,7 @@ def compile_row(shape, table, row):
             code[row, length, CODE_SECOND] = genes[row, 3 * k + 1] if operations[k, ARITY] == 2 else 0
             code[row, length, CODE_OUTPUT] = first_output + k
             length += 1
+    code[row, length, CODE_MODULE] = END
     table.lengths[row] = length
 
 
@@ -486,7 +503,7 @@ def new_table(shape: Shape, genes: np.ndarray, holes: Holes | None = None) -> Ta
         _settle(holes, genes)
     rows, count = len(genes), len(shape.operations)
     table = Table(
-        genes, np.zeros((rows, count, 4), np.int16), np.zeros(rows, np.int64), np.zeros((rows, count), np.bool_)
+        genes, np.zeros((rows, count + 1, 4), np.int16), np.zeros(rows, np.int64), np.zeros((rows, count), np.bool_)
     )
     _compile_rows(shape, holes, table)
     return table
@@ -499,7 +516,7 @@ def _copy_row(source, row, target, to_row):
         target.genes[to_row, g] = source.genes[row, g]
     length = source.lengths[row]
     target.lengths[to_row] = length
-    for j in range(length):
+    for j in range(length + 1):
         for part in range(4):
             target.code[to_row, j, part] = source.code[row, j, part]
     for k in range(source.live.shape[1]):
@@ -600,6 +617,27 @@ def _rewire(state, shape, genes, row, live):
         genes[row, wire] = _source(state, shape, k, live, genes, row)
 
 
+@_inner
+def _inherit(state, shape, genes, row, other, live):
+    """Connect a live wire as in another row, with the operations there that lead to it and are dead here."""
+    count = len(shape.operations)
+    first_output = CONSTANTS + shape.registers
+    wire, k = _live_wire(state, shape, live)
+    genes[row, wire] = genes[other, wire]
+    needed = _bit_of(genes[row, wire] - first_output)
+    for j in range(min(k, count, 64) - 1, -1, -1):
+        if (needed >> np.uint64(j)) & np.uint64(1) == 1 and not live[j]:
+            for which in range(shape.operations[j, ARITY]):
+                genes[row, 3 * j + which] = genes[other, 3 * j + which]
+                needed |= _bit_of(genes[row, 3 * j + which] - first_output)
+
+
+@_inlined
+def _bit_of(index):
+    """A number with this bit; 0 for constants and registers, which are below 0, and for what a word has no bit for."""
+    return np.uint64(1) << np.uint64(index) if 0 <= index < 64 else np.uint64(0)
+
+
 @_inlined
 def _toggle_write(state, shape, genes, row, live):
     """Remove a WRITE from a row, or put one in, most often with new arguments."""
@@ -632,6 +670,10 @@ def _mutate(state, shape, holes, genes, row, live):
         genes[row, halt + 1] = _below(state, shape.states)
     elif kind < 18:
         _toggle_write(state, shape, genes, row, live)
+    elif kind < 28:
+        other = _below(state, len(genes))
+        if _are_alike(holes, row, other):
+            _inherit(state, shape, genes, row, other, live)
     else:
         again = True
         while again:
@@ -693,6 +735,32 @@ def _change_row(state, shape, holes, table, row, old, live):
 
 
 @_inlined
+def _neighbour(state, shape, holes, row):
+    """The row whose flags are those of a row but for one."""
+    flag = 1 << _below(state, shape.registers)
+    if holes is None:
+        return row ^ flag
+    for at in range(len(holes.row_of)):
+        if holes.row_of[at] == row:
+            return np.int64(holes.row_of[at ^ flag])
+    return row
+
+
+@_inlined
+def _follow_neighbour(state, shape, holes, table, row, visited):
+    """Let a row that no run visits do what a visited row does whose flags are the same but one.
+
+    A change elsewhere may lead runs to this row. Then they go on as if that flag did not matter, which is most often
+    so, and not at random.
+    """
+    for _ in range(4):
+        other = _neighbour(state, shape, holes, row)
+        if other >= 0 and (visited >> np.uint64(other)) & np.uint64(1) == 1 and _are_alike(holes, row, other):
+            _copy_row(table, other, table, row)
+            break
+
+
+@_inlined
 def _change(state, shape, holes, table, visited, old, live):
     """Change a table: a row, or of a sketch a condition.
 
@@ -702,7 +770,10 @@ def _change(state, shape, holes, table, visited, old, live):
     if not _is_for_conditions(state, holes):
         row = _choose_row(state, holes, len(table.genes), visited)
         _copy_row(table, row, old, 0)
-        _change_row(state, shape, holes, table, row, old, live)
+        if (visited >> np.uint64(row)) & np.uint64(1) == 0 and _are_alike(holes, row, row):
+            _follow_neighbour(state, shape, holes, table, row, visited)
+        else:
+            _change_row(state, shape, holes, table, row, old, live)
         if not _does_the_same(shape.registers, table, row, old):
             changed = np.uint64(1) << np.uint64(row)
     elif holes is not None:
@@ -739,8 +810,8 @@ def _undo(holes, table, row, old):
 def _new_runs(shape: Shape, table: Table, blocks: Blocks, holes: Holes | None = None) -> Runs:
     """Frames for all blocks, with room for the runs and their results."""
     count, lanes = len(blocks.starts), len(blocks.starts) * LANES
-    values = blocks.starts.shape[1]
-    new_values = values + CONSTANTS + shape.registers + len(shape.operations)
+    memory = -(-blocks.starts.shape[1] // shape.per_word)
+    values = CONSTANTS + shape.registers + len(shape.operations)
     frames = np.zeros((count, len(AT)), np.int64)
     runs = Runs(
         shape.run_block,
@@ -755,23 +826,34 @@ def _new_runs(shape: Shape, table: Table, blocks: Blocks, holes: Holes | None = 
         np.arange(count),
         np.zeros(count),
         np.zeros(count),
-        np.zeros((new_values + shape.registers, LANES), np.int32),
+        np.ones(lanes),
+        np.zeros(lanes),
+        _lines(memory + values),
+        shape.per_word,
+        _lines(count * memory).reshape(count, memory * LINE),
+        _lines(count * memory).reshape(count, memory * LINE),
     )
     shared = Frame._fields[: AT.starts]
     for at, name in enumerate(shared):
         frames[:, at] = getattr(table, name).ctypes.data
-    for at, array in enumerate(blocks, AT.starts):
+    parts = runs.starts, runs.wanted, blocks.sizes, blocks.limits
+    for at, array in enumerate(parts, AT.starts):
         frames[:, at] = _addresses(array, count)
     room = runs.room
-    frames[:, AT.memory], frames[:, AT.values] = room.ctypes.data, room[values:].ctypes.data
-    frames[:, AT.new_values] = room[new_values:].ctypes.data
+    frames[:, AT.memory], frames[:, AT.values] = room.ctypes.data, room[memory:].ctypes.data
     frames[:, AT.wrong], frames[:, AT.visited] = _addresses(runs.wrong, count), _addresses(runs.new_visited, count)
     if holes is not None:
         frames[:, AT.row_of] = holes.row_of.ctypes.data
-    frames[:, AT.operations], frames[:, AT.width] = len(shape.operations), table.genes.shape[1]
-    frames[:, AT.registers] = shape.registers
-    _measure_blocks(frames, blocks)
+    frames[:, AT.code_width], frames[:, AT.width] = table.code[0].size, table.genes.shape[1]
+    _prepare_all(runs, blocks)
     return runs
+
+
+def _lines(count: int) -> np.ndarray:
+    """Zeros, int32 [lines, LINE], each a whole cache line: a vector across two of them would take longer."""
+    room = np.zeros((count + 1) * LINE, np.int32)
+    first = -room.ctypes.data // room.itemsize % LINE
+    return room[first : first + count * LINE].reshape(count, LINE)
 
 
 def _addresses(array: np.ndarray, blocks: int) -> np.ndarray:
@@ -780,17 +862,39 @@ def _addresses(array: np.ndarray, blocks: int) -> np.ndarray:
 
 
 @_compiled
-def _measure_blocks(frames, blocks):
-    """Put a block's own largest sizes into its frame, so that a block of small instances takes little time."""
-    for block in range(len(frames)):
-        cells = outputs = longest = 0
+def _prepare_all(runs, blocks):
+    _prepare_blocks(runs, blocks, 0, len(runs.frames))
+
+
+@_inner
+def _prepare_blocks(runs, blocks, first, after):
+    """Put the instances of some blocks into the form of `run_block`.
+
+    A block's own largest sizes come into its frame, so that a block of small instances takes little time.
+    """
+    for block in range(first, after):
+        cells = longest = 0
+        for word in range(runs.starts.shape[1]):
+            runs.starts[block, word], runs.wanted[block, word] = 0, -1
         for lane in range(LANES):
             cells = max(cells, blocks.sizes[block, lane])
-            outputs = max(outputs, blocks.counts[block, lane])
             longest = max(longest, blocks.limits[block, lane])
-        frames[block, AT.most_cells] = cells
-        frames[block, AT.most_outputs] = outputs
-        frames[block, AT.longest] = longest
+            for cell in range(blocks.sizes[block, lane]):
+                _put_cell(runs.starts, runs.per_word, block, cell, lane, blocks.starts[block, cell, lane])
+            for k in range(blocks.counts[block, lane]):
+                cell = blocks.cells[block, k, lane]
+                _put_cell(runs.wanted, runs.per_word, block, cell, lane, blocks.wanted[block, k, lane])
+        runs.frames[block, AT.lines] = (cells + runs.per_word - 1) // runs.per_word
+        runs.frames[block, AT.longest] = longest
+
+
+@_inner
+def _put_cell(words, per_word, block, cell, lane, value):
+    """Write a cell; four of them share a word where they are bytes."""
+    place, bits = cell * LANES + lane, 32 // per_word
+    word, shift = place // per_word, place % per_word * bits
+    others = ~(((1 << bits) - 1) << shift)
+    words[block, word] = (words[block, word] & others) | (np.int64(value) << shift)
 
 
 @_inner
@@ -804,7 +908,7 @@ def _run(runs, block, lanes):
 def _cost(runs, i, halted):
     """The cost of an instance whose block was just run."""
     cost = runs.wrong[i] / runs.counts[i]
-    return cost if (halted >> (i % LANES)) & 1 else cost + NOT_HALTING
+    return runs.weight[i] * (cost if (halted >> (i % LANES)) & 1 else cost + NOT_HALTING)
 
 
 def costs_of(shape: Shape, genes: np.ndarray, blocks: Blocks, costs: np.ndarray, holes: Holes | None = None) -> None:
@@ -853,7 +957,7 @@ def _first_evaluation(runs, table, active):
 
 @_inner
 def _choose_row(state, holes, rows, visited):
-    """A row to change: most often one that is visited, since a change of another has no effect yet."""
+    """A row to change: most often one that is visited. A change of another has no effect yet."""
     row = _below(state, rows)
     if holes is None:
         if _below(state, 16) > 0:
@@ -948,6 +1052,26 @@ def _take_turns(runs, active):
 
 
 @_inner
+def _weigh(runs, active):
+    """Let instances count more that were wrong most of the time, and the others less. Returns the cost of all now.
+
+    A table that is right on many easy instances and wrong on the same few hard ones thus becomes worse with time, and
+    the chain leaves it.
+    """
+    hardness = cost = 0.0
+    for i in range(active):
+        runs.hardness[i] += LATELY * ((1.0 if runs.cost[i] > 0 else 0.0) - runs.hardness[i])
+        hardness += runs.hardness[i]
+    for i in range(active):
+        share = runs.hardness[i] * active / hardness if hardness > 0 else 1.0
+        weight = min(MOST_WEIGHT, FOR_ALL + (1.0 - FOR_ALL) * share)
+        runs.cost[i] *= weight / runs.weight[i]
+        runs.weight[i] = weight
+        cost += runs.cost[i]
+    return cost
+
+
+@_inner
 def _keep(runs, active):
     """Make the candidate's costs and visited rows the current ones."""
     for block in range((active + LANES - 1) // LANES):
@@ -999,7 +1123,7 @@ def _join(runs, table, blocks, active, instances, now):
         first = until
     for block in range(len(runs.turn)):
         runs.turn[block] = block  # more blocks may be in play now: `turn` must begin with just those
-    _measure_blocks(runs.frames, blocks)
+    _prepare_blocks(runs, blocks, active // LANES, (first + LANES - 1) // LANES)  # all that exchanged instances
     return joining, count, Evaluation(cost, _length(table, visited), visited)
 
 
@@ -1051,6 +1175,8 @@ def _anneal(shape, holes, table, runs, work, blocks, instances, settings, monito
         if candidate % LOOK_UP == 0 or steps > LOOK_UP_STEPS:
             steps = 0
             _take_turns(runs, active)
+            if settings.weigh and candidate > 0:
+                now = Evaluation(_weigh(runs, active), now.length, now.visited)
             monitor[CANDIDATES], monitor[COST], monitor[IN_PLAY] = candidate, now.cost, active
             if monitor[STOP] != 0:
                 return ChainEnd(False, candidate, ran, best, active)

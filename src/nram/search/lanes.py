@@ -5,24 +5,30 @@ each step, the lanes that are in the same row run its operations together; most 
 are emitted from their one table, so the search knows none of them by name.
 
     i64 run_block(i64 *frame)    the frame is the kernel's `Frame`; returns the lanes that halted, a bit each
+
+Where M is small, all values are bytes. Four cells of sixteen lanes are then one vector, and to read from an address of
+its own in every lane is to compare the addresses with the numbers of all cells: chains are
+faster by a seventh than with the processor's gather and scatter.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
 from llvmlite import ir
 
-from nram.llvm import I1, I16, I32, I64, POINTER, Instructions, optimised_engine
-from nram.modules import Module
-from nram.search.kernel import AT, CONSTANTS, FIRST_NUMBER, LANES
+from nram.llvm import I1, I8, I16, I32, I64, POINTER, Instructions, cached, fingerprint, loaded, optimised_object_code
+from nram.modules import PAPER_MODULES, Module
+from nram.search.kernel import AT, CODE_FIRST, CODE_OUTPUT, CODE_SECOND, CONSTANTS, END, FIRST_NUMBER, LANES, LINE
 from nram.search.look_up import store_of
 
-BITS, NUMBERS, WORDS = (ir.VectorType(kind, LANES) for kind in (I1, I32, I64))
+BITS, BYTES, NUMBERS, WORDS = (ir.VectorType(kind, LANES) for kind in (I1, I8, I32, I64))
 POINTERS = ir.VectorType(POINTER, LANES)
+SOURCES = ("search/lanes.py", "search/kernel.py", "modules.py", "llvm.py")  # all that determines the code
+QUARTERS = 4  # cells of a line of bytes
 
 
 class Lanes(Instructions):
@@ -35,7 +41,8 @@ class Lanes(Instructions):
         self.at_work = at_work
 
     def number(self, literal: int) -> Any:
-        return _splat(NUMBERS, literal)
+        kind: Any = self.narrow
+        return _splat(kind, literal)
 
     def modulus(self) -> Any:
         unused = self.equal(self.size, self.number(0))  # lanes without an instance, where a division would trap
@@ -71,13 +78,62 @@ class Lanes(Instructions):
         return _vector_of_addresses(self.at, self.memory, index)
 
 
-@lru_cache(maxsize=8)
-def run_block_address(modules: tuple[Module, ...], sketch: bool = False) -> int:
+class LanesOfBytes(Lanes):
+    """The same on bytes. Lanes that are not `at_work` may read anything."""
+
+    narrow, wide = BYTES, NUMBERS
+
+    def __init__(self, at: ir.IRBuilder, memory: Any, lines: Any, size: Any, at_work: Any):
+        super().__init__(at, memory, size, at_work)
+        self.lines = lines
+
+    def read(self, pointer: Any) -> Any:
+        at, kind = self.at, _line_of(I8)
+        with at.goto_entry_block():
+            found = at.alloca(kind)
+        at.store(_splat(kind, 0), found)
+        with self._lines_at(pointer) as (line, here):
+            at.store(at.select(here, at.load(line, typ=kind, align=4), at.load(found, typ=kind)), found)
+        return _folded(at, at.load(found, typ=kind), at.or_)
+
+    def write(self, pointer: Any, value: Any) -> None:
+        at, values = self.at, _repeated(self.at, value)
+        nowhere = self.number(-1)  # an address beyond every memory of bytes
+        with self._lines_at(at.select(self.at_work, pointer, nowhere)) as (line, here):
+            at.store(at.select(here, values, at.load(line, typ=_line_of(I8), align=4)), line, align=4)
+
+    @contextmanager
+    def _lines_at(self, pointer: Any) -> Iterator[tuple[Any, Any]]:
+        """Every line of the memory, and where in it the pointed cells are."""
+        at, kind = self.at, _line_of(I8)
+        pointers = _repeated(at, pointer)
+        quarters = ir.Constant(kind, [ir.Constant(I8, place // LANES) for place in range(QUARTERS * LANES)])
+        with _loop(at, self.lines) as number:
+            first = _spread(at, at.mul(at.trunc(number, I8), ir.Constant(I8, QUARTERS)), kind)
+            here = at.icmp_unsigned("==", pointers, at.add(first, quarters))
+            yield at.gep(self.memory, [number], source_etype=kind), here
+
+
+@lru_cache(maxsize=64)
+def run_block_address(modules: tuple[Module, ...], registers: int, sketch: bool = False, of_bytes: bool = False) -> int:
     """The address of `run_block`, compiled for operations numbered by their place among these modules.
 
     In the tables of a sketch the rows are not those of the flags: the frame's `row_of` has their numbers.
+
+    A search needs the code for several numbers of registers, so it is cached; not with modules of users, whose code may
+    be anything.
     """
-    engine = optimised_engine(build_run_block(modules, sketch))
+    kind = registers, sketch, of_bytes
+
+    def compiled() -> bytes:
+        return optimised_object_code(build_run_block(modules, *kind))
+
+    if all(module in PAPER_MODULES for module in modules):
+        name = fingerprint(("lanes", [module.name for module in modules], kind), SOURCES)
+        code = cached(f"{name}.o", compiled)
+    else:
+        code = compiled()
+    engine = loaded(code)
     _engines.append(engine)
     return engine.get_function_address("run_block")
 
@@ -85,7 +141,7 @@ def run_block_address(modules: tuple[Module, ...], sketch: bool = False) -> int:
 _engines: list[Any] = []  # code lives as long as its engine
 
 
-def build_run_block(modules: tuple[Module, ...], sketch: bool = False) -> ir.Module:
+def build_run_block(modules: tuple[Module, ...], registers: int, sketch: bool, of_bytes: bool) -> ir.Module:
     unit = ir.Module("lanes")
     function = ir.Function(unit, ir.FunctionType(I64, [POINTER]), "run_block")
     at = ir.IRBuilder(function.append_basic_block("entry"))
@@ -97,42 +153,55 @@ def build_run_block(modules: tuple[Module, ...], sketch: bool = False) -> ir.Mod
         )
         for name, index in AT._asdict().items()
     }
-    _Block(at, frame, modules, sketch).emit()
+    _Block(at, frame, modules, registers, sketch, of_bytes).emit()
     return unit
 
 
 class _Block:
     """The body of `run_block`."""
 
-    def __init__(self, at: ir.IRBuilder, frame: dict[str, Any], modules: tuple[Module, ...], sketch: bool):
+    def __init__(
+        self,
+        at: ir.IRBuilder,
+        frame: dict[str, Any],
+        modules: tuple[Module, ...],
+        registers: int,
+        sketch: bool,
+        of_bytes: bool,
+    ):
         self.at = at
+        self.registers = registers
         self.sketch = sketch
+        self.cells = BYTES if of_bytes else NUMBERS
         self.modules = modules
         self.frame = frame
         self.lanes = at.trunc(frame["lanes"], I16)
         self.size = self._load(NUMBERS, frame["sizes"])
         self.limits = self._load(NUMBERS, frame["limits"])
-        self.rows, self.following, self.wrong = (at.alloca(NUMBERS) for _ in range(3))
+        self.rows = at.alloca(NUMBERS)
         self.visited = at.alloca(WORDS)
-        self.alive, self.todo, self.halted = (at.alloca(I16) for _ in range(3))
+        self.alive, self.todo, self.here, self.halted = (at.alloca(I16) for _ in range(4))
+        self.row = at.alloca(I64)
+        self.code, self.next, self.ending = (at.alloca(POINTER) for _ in range(3))
 
     def emit(self) -> None:
         at, frame = self.at, self.frame
-        with self._loop(frame["most_cells"]) as address:
-            self._put(frame["memory"], address, self._get(frame["starts"], address))
+        line = _line_of(self.cells.element)
+        with _loop(at, frame["lines"]) as number:
+            start = self._load(line, self._element(frame["starts"], number, line))
+            at.store(start, self._element(frame["memory"], number, line), align=4)
         for number in range(CONSTANTS):
-            self._put(frame["values"], ir.Constant(I64, number), _splat(NUMBERS, number))
-        with self._loop(frame["registers"]) as register:
-            self._put(frame["values"], at.add(register, ir.Constant(I64, CONSTANTS)), _splat(NUMBERS, 0))
-        registers = at.trunc(frame["registers"], I32)
-        every_flag = at.sub(at.shl(ir.Constant(I32, 1), registers), ir.Constant(I32, 1))
-        at.store(self._rows_of(self._spread(every_flag, NUMBERS)), self.rows)
+            self._put(frame["values"], ir.Constant(I64, number), _splat(self.cells, number))
+        for register in range(self.registers):
+            self._put(frame["values"], ir.Constant(I64, CONSTANTS + register), _splat(self.cells, 0))
+        at.store(self._rows_of(_splat(NUMBERS, (1 << self.registers) - 1)), self.rows)
+        self._enter_row_of(ir.Constant(I32, 0))
         at.store(_splat(WORDS, 0), self.visited)
         at.store(self.lanes, self.alive)
         at.store(ir.Constant(I16, 0), self.halted)
         ended = at.function.append_basic_block("ended")
-        with self._loop(frame["longest"], ended) as step:
-            in_time = at.icmp_unsigned("<", self._spread(at.trunc(step, I32), NUMBERS), self.limits)
+        with _loop(at, frame["longest"], ended) as step:
+            in_time = at.icmp_unsigned("<", _spread(at, at.trunc(step, I32), NUMBERS), self.limits)
             alive = at.and_(at.load(self.alive, typ=I16), at.bitcast(in_time, I16))
             at.store(alive, self.alive)
             at.store(alive, self.todo)
@@ -143,75 +212,110 @@ class _Block:
         at.ret(at.zext(at.load(self.halted, typ=I16), I64))
 
     def _group(self, todo: Any) -> None:
-        """One step of all lanes that are in the same row as the first lane that is still to do."""
-        at, frame = self.at, self.frame
-        first = at.cttz(todo, ir.Constant(I1, 1))
-        rows = at.load(self.rows, typ=NUMBERS)
-        row = at.extract_element(rows, at.zext(first, I32))
-        here = at.and_(todo, at.bitcast(at.icmp_unsigned("==", rows, self._spread(row, NUMBERS)), I16))
+        """One step of all lanes that are in one row.
+
+        As long as all lanes stay in the row whose code is at hand, nothing is computed from the row: the processor
+        goes on by predicting that they stay, before it knows the flags.
+        """
+        at = self.at
+        at.store(todo, self.here)
+        with at.if_then(at.icmp_unsigned("!=", at.and_(todo, at.not_(self._in_row())), ir.Constant(I16, 0))):
+            with at.if_then(at.icmp_unsigned("==", at.and_(todo, self._in_row()), ir.Constant(I16, 0))):
+                self._enter_row_of(at.zext(at.cttz(todo, ir.Constant(I1, 1)), I32))
+            at.store(at.and_(todo, self._in_row()), self.here)
+        here = at.load(self.here, typ=I16)
         at.store(at.and_(todo, at.not_(here)), self.todo)
         at_work = at.bitcast(here, BITS)
-        row = at.zext(row, I64)
-        bit = self._spread(at.shl(ir.Constant(I64, 1), row), WORDS)
+        bit = _spread(at, at.shl(ir.Constant(I64, 1), at.load(self.row, typ=I64)), WORDS)
         marked = at.select(at_work, bit, _splat(WORDS, 0))
         at.store(at.or_(at.load(self.visited, typ=WORDS), marked), self.visited)
 
-        code = self._element(frame["code"], at.mul(at.mul(row, frame["operations"]), ir.Constant(I64, 4)), I16)
-        length = at.load(self._element(frame["lengths"], row, I64), typ=I64)
-        with self._loop(length) as number:
-            self._operation(self._element(code, at.mul(number, ir.Constant(I64, 4)), I16), at_work)
-
-        ending = at.sub(at.mul(at.add(row, ir.Constant(I64, 1)), frame["width"]), ir.Constant(I64, 2))
-        ending = self._element(frame["genes"], ending, I16)
+        self._operations(at_work)
+        ending = at.load(self.ending, typ=POINTER)
         stops = at.icmp_unsigned("!=", at.load(ending, typ=I16), ir.Constant(I16, 0))
         with at.if_else(stops) as (stopping, going_on):
             with stopping:
                 at.store(at.and_(at.load(self.alive, typ=I16), at.not_(here)), self.alive)
                 at.store(at.or_(at.load(self.halted, typ=I16), here), self.halted)
             with going_on:
-                self._move_on(ending, at_work, rows)
+                self._move_on(ending, at_work, at.load(self.rows, typ=NUMBERS))
 
-    def _operation(self, code: Any, at_work: Any) -> None:
+    def _in_row(self) -> Any:
+        """The lanes that are in the row whose code is at hand."""
+        at = self.at
+        row = _spread(at, at.trunc(at.load(self.row, typ=I64), I32), NUMBERS)
+        return at.bitcast(at.icmp_unsigned("==", at.load(self.rows, typ=NUMBERS), row), I16)
+
+    def _enter_row_of(self, lane: Any) -> None:
+        """Turn to the row that a lane is in."""
         at, frame = self.at, self.frame
-        module, first, second, output = (
-            at.zext(at.load(self._element(code, ir.Constant(I64, part), I16), typ=I16), I64) for part in range(4)
-        )
-        arguments = self._get(frame["values"], first), self._get(frame["values"], second)
-        done = at.function.append_basic_block("done")
-        unknown = at.function.append_basic_block("unknown")
-        choice = at.switch(module, unknown)
-        for number, meaning in enumerate(self.modules):
-            case = at.function.append_basic_block(meaning.name)
-            choice.add_case(ir.Constant(I64, number), case)
+        row = at.zext(at.extract_element(at.load(self.rows, typ=NUMBERS), lane), I64)
+        at.store(row, self.row)
+        at.store(self._element(frame["code"], at.mul(row, frame["code_width"]), I16), self.code)
+        ending = at.sub(at.mul(at.add(row, ir.Constant(I64, 1)), frame["width"]), ir.Constant(I64, 2))
+        at.store(self._element(frame["genes"], ending, I16), self.ending)
+
+    def _operations(self, at_work: Any) -> None:
+        """Run the operations of the row.
+
+        After each there is a jump of its own to the next, so that the processor learns what follows what.
+        """
+        at, frame = self.at, self.frame
+        cases = [at.function.append_basic_block(meaning.name) for meaning in self.modules]
+        end, unknown = at.function.append_basic_block("end"), at.function.append_basic_block("unknown")
+
+        def jump() -> None:
+            module = at.load(at.load(self.next, typ=POINTER), typ=I16)
+            choice = at.switch(at.add(module, ir.Constant(I16, -END)), unknown)
+            for number, case in enumerate([end, *cases]):
+                choice.add_case(ir.Constant(I16, number), case)
+
+        at.store(at.load(self.code, typ=POINTER), self.next)
+        jump()
+        for meaning, case in zip(self.modules, cases, strict=True):
             at.position_at_end(case)
-            b, given = Lanes(at, frame["memory"], self.size, at_work), arguments[: meaning.arity]
-            value = meaning.emit(b, *given) if meaning.emits else b.look_up(store_of(meaning).address, *given)
+            operation = at.load(self.next, typ=POINTER)
+            first, second, output = (
+                at.zext(at.load(self._element(operation, ir.Constant(I64, part), I16), typ=I16), I64)
+                for part in (CODE_FIRST, CODE_SECOND, CODE_OUTPUT)
+            )
+            at.store(self._element(operation, ir.Constant(I64, 4), I16), self.next)
+            arguments = [self._get(frame["values"], argument) for argument in (first, second)[: meaning.arity]]
+            value = self._meaning(meaning, arguments, at_work)
             if meaning.memory != "writes":
                 self._put(frame["values"], output, value)
-            at.branch(done)
+            jump()
         at.position_at_end(unknown)
         at.unreachable()
-        at.position_at_end(done)
+        at.position_at_end(end)
+
+    def _meaning(self, meaning: Module, arguments: Sequence[Any], at_work: Any) -> Any:
+        """What a module gives. Only the paper's are sure to compute with numbers below 2 M, which fit into bytes."""
+        at, memory = self.at, self.frame["memory"]
+        if self.cells is BYTES and meaning in PAPER_MODULES:
+            size = at.trunc(self.size, BYTES)
+            return meaning.emit(LanesOfBytes(at, memory, self.frame["lines"], size, at_work), *arguments)
+        b = Lanes(at, memory, self.size, at_work)
+        if self.cells is BYTES:
+            arguments = [at.zext(argument, NUMBERS) for argument in arguments]
+        value = meaning.emit(b, *arguments) if meaning.emits else b.look_up(store_of(meaning).address, *arguments)
+        return at.trunc(value, BYTES) if self.cells is BYTES else value
 
     def _move_on(self, ending: Any, at_work: Any, rows: Any) -> None:
         """Update all registers at once, then find the row that the new flags and the next state select."""
-        at, frame = self.at, self.frame
-        count = frame["registers"]
-        updates = self._element(ending, at.neg(count), I16)
-        with self._loop(count) as register:
-            source = at.zext(at.load(self._element(updates, register, I16), typ=I16), I64)
-            self._put(frame["new_values"], register, self._get(frame["values"], source))
+        at, values = self.at, self.frame["values"]
         state = at.zext(at.load(self._element(ending, ir.Constant(I64, 1), I16), typ=I16), I32)
-        at.store(self._spread(at.shl(state, at.trunc(count, I32)), NUMBERS), self.following)
-        with self._loop(count) as register:
-            place = at.add(register, ir.Constant(I64, CONSTANTS))
-            new = at.select(at_work, self._get(frame["new_values"], register), self._get(frame["values"], place))
-            self._put(frame["values"], place, new)
-            flag = self._spread(at.shl(ir.Constant(I32, 1), at.trunc(register, I32)), NUMBERS)
-            zero = at.icmp_unsigned("==", new, _splat(NUMBERS, 0))
-            flags = at.or_(at.load(self.following, typ=NUMBERS), at.select(zero, flag, _splat(NUMBERS, 0)))
-            at.store(flags, self.following)
-        at.store(at.select(at_work, self._rows_of(at.load(self.following, typ=NUMBERS)), rows), self.rows)
+        following = _spread(at, at.shl(state, ir.Constant(I32, self.registers)), NUMBERS)
+        news = []
+        for register in range(self.registers):
+            update = self._element(ending, ir.Constant(I64, register - self.registers), I16)
+            news.append(self._get(values, at.zext(at.load(update, typ=I16), I64)))
+        for register, new in enumerate(news):
+            place = ir.Constant(I64, CONSTANTS + register)
+            self._put(values, place, at.select(at_work, new, self._get(values, place)))
+            zero = at.icmp_unsigned("==", new, _splat(self.cells, 0))
+            following = at.or_(following, at.select(zero, _splat(NUMBERS, 1 << register), _splat(NUMBERS, 0)))
+        at.store(at.select(at_work, self._rows_of(following), rows), self.rows)
 
     def _rows_of(self, situations: Any) -> Any:
         """The rows for states and flags, which are the same numbers unless there is a sketch."""
@@ -221,18 +325,19 @@ class _Block:
         return Lanes(self.at, self.frame["row_of"], self.size, every).gathered(situations)
 
     def _compare(self) -> None:
-        """Count the output cells that are not as wanted."""
-        at, frame = self.at, self.frame
-        at.store(_splat(NUMBERS, 0), self.wrong)
-        counts = self._load(NUMBERS, frame["counts"])
-        memory = Lanes(at, frame["memory"], self.size, at.bitcast(self.lanes, BITS))
-        with self._loop(frame["most_outputs"]) as number:
-            value = memory.read(self._get(frame["cells"], number))
-            differs = at.icmp_unsigned("!=", value, self._get(frame["wanted"], number))
-            counts_here = at.icmp_unsigned("<", self._spread(at.trunc(number, I32), NUMBERS), counts)
-            one = at.zext(at.and_(differs, counts_here), NUMBERS)
-            at.store(at.add(at.load(self.wrong, typ=NUMBERS), one), self.wrong)
-        at.store(at.load(self.wrong, typ=NUMBERS), frame["wrong"], align=4)
+        """Count the cells that are not as wanted."""
+        at, frame, kind = self.at, self.frame, _line_of(self.cells.element)
+        wrong = at.alloca(kind)
+        at.store(_splat(kind, 0), wrong)
+        with _loop(at, frame["lines"]) as number:
+            value, wanted = (
+                self._load(kind, self._element(frame[name], number, kind)) for name in ("memory", "wanted")
+            )
+            matters = at.icmp_unsigned("!=", wanted, _splat(kind, -1))
+            one = at.zext(at.and_(at.icmp_unsigned("!=", value, wanted), matters), kind)
+            at.store(at.add(at.load(wrong, typ=kind), one), wrong)
+        count = _folded(at, at.load(wrong, typ=kind), at.add)
+        at.store(at.zext(count, NUMBERS) if self.cells is BYTES else count, frame["wrong"], align=4)
 
     # ---- arrays, vectors and loops
 
@@ -243,33 +348,10 @@ class _Block:
         return self.at.load(pointer, typ=kind, align=4)
 
     def _get(self, array: Any, index: Any) -> Any:
-        return self._load(NUMBERS, self._element(array, index, NUMBERS))
+        return self._load(self.cells, self._element(array, index, self.cells))
 
     def _put(self, array: Any, index: Any, value: Any) -> None:
-        self.at.store(value, self._element(array, index, NUMBERS), align=4)
-
-    def _spread(self, value: Any, kind: ir.VectorType) -> Any:
-        """The same number in every lane."""
-        one = self.at.insert_element(ir.Constant(kind, ir.Undefined), value, ir.Constant(I32, 0))
-        zeros = ir.Constant(ir.VectorType(I32, LANES), [ir.Constant(I32, 0)] * LANES)
-        return self.at.shuffle_vector(one, ir.Constant(kind, ir.Undefined), zeros)
-
-    @contextmanager
-    def _loop(self, count: Any, after: ir.Block | None = None) -> Iterator[Any]:
-        """Repeat the code inside for the numbers below a count."""
-        at = self.at
-        before, head, body = at.block, at.function.append_basic_block("head"), at.function.append_basic_block("body")
-        after = after or at.function.append_basic_block("after")
-        at.branch(head)
-        at.position_at_end(head)
-        number = at.phi(I64)
-        number.add_incoming(ir.Constant(I64, 0), before)
-        at.cbranch(at.icmp_unsigned("<", number, count), body, after)
-        at.position_at_end(body)
-        yield number
-        number.add_incoming(at.add(number, ir.Constant(I64, 1)), at.block)
-        at.branch(head)
-        at.position_at_end(after)
+        self.at.store(value, self._element(array, index, self.cells), align=4)
 
     @contextmanager
     def _while_bits(self, bits: Any, none_at_first: ir.Block) -> Iterator[Any]:
@@ -284,8 +366,56 @@ class _Block:
         at.position_at_end(after)
 
 
+@contextmanager
+def _loop(at: ir.IRBuilder, count: Any, after: ir.Block | None = None) -> Iterator[Any]:
+    """Repeat the code inside for the numbers below a count."""
+    before, head, body = at.block, at.function.append_basic_block("head"), at.function.append_basic_block("body")
+    after = after or at.function.append_basic_block("after")
+    at.branch(head)
+    at.position_at_end(head)
+    number = at.phi(I64)
+    number.add_incoming(ir.Constant(I64, 0), before)
+    at.cbranch(at.icmp_unsigned("<", number, count), body, after)
+    at.position_at_end(body)
+    yield number
+    number.add_incoming(at.add(number, ir.Constant(I64, 1)), at.block)
+    at.branch(head)
+    at.position_at_end(after)
+
+
+def _line_of(kind: ir.IntType) -> ir.VectorType:
+    """A cache line."""
+    return ir.VectorType(kind, LINE * 32 // kind.width)
+
+
+def _spread(at: ir.IRBuilder, value: Any, kind: ir.VectorType) -> Any:
+    """The same number in every place of a vector."""
+    one = at.insert_element(ir.Constant(kind, ir.Undefined), value, ir.Constant(I32, 0))
+    return _shuffled(at, one, [0] * kind.count)
+
+
+def _repeated(at: ir.IRBuilder, lanes: Any) -> Any:
+    """A line that holds a vector of bytes four times."""
+    return _shuffled(at, lanes, list(range(LANES)) * QUARTERS)
+
+
+def _folded(at: ir.IRBuilder, line: Any, join: Callable[[Any, Any], Any]) -> Any:
+    """For every lane its cells of a line, joined."""
+    while line.type.count > LANES:
+        half = line.type.count // 2
+        line = join(_shuffled(at, line, range(half)), _shuffled(at, line, range(half, 2 * half)))
+    return line
+
+
+def _shuffled(at: ir.IRBuilder, vector: Any, places: Iterable[int]) -> Any:
+    mask = [ir.Constant(I32, place) for place in places]
+    return at.shuffle_vector(
+        vector, ir.Constant(vector.type, ir.Undefined), ir.Constant(ir.VectorType(I32, len(mask)), mask)
+    )
+
+
 def _splat(kind: ir.VectorType, literal: int) -> ir.Constant:
-    return ir.Constant(kind, [ir.Constant(kind.element, literal)] * LANES)
+    return ir.Constant(kind, [ir.Constant(kind.element, literal)] * kind.count)
 
 
 def _intrinsic(at: ir.IRBuilder, name: str, result: ir.Type, arguments: tuple[ir.Type, ...]) -> ir.Function:

@@ -3,7 +3,7 @@ grow longer from round to round."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from nram.search.structure import Structure
@@ -70,19 +70,21 @@ class Strategy(NamedTuple):
     """The temperatures at the start and at the end."""
     goes_on: bool = False
     """Start at the best table that earlier chains with a price on length have left; otherwise at a random one."""
+    known: bool = False
+    """Start at a program of the library."""
 
 
 # A chain on few small instances learns quickly what to do, and where the answer is a single cell nothing else works.
 # But it also learns tricks that only work on those instances. Many instances of every size, with a price on every
 # operation, make tricks expensive: such chains find the loops that compare and choose. Neither strategy finds all that
-# the other finds. The tables that the second leaves are often nearly right, so later chains warm them up again.
+# the other finds. The tables that the second leaves are often nearly right, so later chains warm the best one up again,
+# as long as this gains something.
 BY_STEPS = Strategy(small_first=True, at_first=16, length_cost=0.0, hot=0.3, cold=0.1)
 BY_LENGTH = Strategy(small_first=False, at_first=32, length_cost=0.03, hot=0.3, cold=0.1)
 FURTHER = BY_LENGTH._replace(hot=0.25, goes_on=True)
 REPAIR = Strategy(small_first=False, at_first=64, length_cost=0.01, hot=0.15, cold=0.05)
-# From this round on, chains are long enough to leave useful tables, and rounds come in threes: the first has many
-# chains from random tables, the other two go on from the best of what these left.
-FIRST_OF_THREES = 3
+FIRST_USEFUL = 3  # from this round on, chains are long enough to leave tables from which others can go on
+ENOUGH_GAIN = 0.97  # of the cost of a table, what is left after a round in which going on has paid
 
 
 class Chain(NamedTuple):
@@ -94,22 +96,40 @@ class Chain(NamedTuple):
     seed: int
 
 
-def forgets_tables(round_index: int) -> bool:
-    """Whether this round starts without the tables that earlier chains have left."""
-    return round_index >= FIRST_OF_THREES and round_index % 3 == FIRST_OF_THREES % 3
+def strategies_of(round_index: int, single_answers: bool = False, going_on: bool = False) -> tuple[Strategy, ...]:
+    """The strategies of a structure in a round. `going_on` says that there is a table from which chains may go on.
 
-
-def strategies_of(round_index: int, single_answers: bool = False) -> tuple[Strategy, ...]:
-    """The strategies of a round. Where every answer is a single cell, only chains on small instances get anywhere."""
+    Where every answer is a single cell, only chains on small instances get anywhere.
+    """
     if single_answers:
-        if round_index < FIRST_OF_THREES:
+        if round_index < FIRST_USEFUL:
             return BY_STEPS, BY_STEPS
-        return (*[BY_STEPS] * (4 if forgets_tables(round_index) else 2), BY_LENGTH)
-    if round_index < FIRST_OF_THREES:
+        return BY_STEPS, BY_STEPS, BY_STEPS._replace(known=True), BY_STEPS, BY_LENGTH
+    if round_index < FIRST_USEFUL:
         return BY_STEPS, BY_LENGTH
-    if forgets_tables(round_index):
-        return BY_STEPS, BY_LENGTH, BY_LENGTH, BY_LENGTH, BY_LENGTH
-    return BY_STEPS, FURTHER, FURTHER
+    if going_on:
+        return BY_STEPS, FURTHER, FURTHER
+    return BY_STEPS, BY_LENGTH, BY_LENGTH._replace(known=True), BY_LENGTH, BY_LENGTH
+
+
+def still_promising(
+    round_index: int,
+    before: Mapping[Structure, float],
+    now: Mapping[Structure, float],
+    tried: Collection[Structure],
+) -> set[Structure]:
+    """The structures whose best table is kept after a round, so that chains go on from it.
+
+    Given are the costs of the best tables before the round and after it, and the structures that had chains. Where
+    chains went on from a table and gained nothing, new ones begin at random.
+    """
+    if round_index < FIRST_USEFUL:
+        return set()
+    return {
+        structure
+        for structure, cost in now.items()
+        if structure not in before or structure not in tried or cost < ENOUGH_GAIN * before[structure]
+    }
 
 
 def outdone(costs: Mapping[Structure, float]) -> set[Structure]:
@@ -121,7 +141,7 @@ def round_of_chains(
     round_index: int,
     seed: int,
     structures: Sequence[Structure],
-    strategies: Sequence[Strategy] | None = None,
+    strategies: Callable[[Structure], Sequence[Strategy]],
     passed_over: Collection[Structure] = (),
 ) -> list[Chain]:
     """The chains of one round. They depend on nothing but these arguments.
@@ -133,8 +153,8 @@ def round_of_chains(
         if index >= EVERY_ROUND and round_index % 9 >= 3:
             continue
         budget = min(FIRST_BUDGET << min(round_index, 40), BUDGET_PER_GENE * structure.free_genes)
-        chosen = strategies or strategies_of(round_index)
-        if structure in passed_over and round_index >= FIRST_OF_THREES:
+        chosen = strategies(structure)
+        if structure in passed_over and round_index >= FIRST_USEFUL:
             chosen = chosen[:1]
         for strategy in chosen:
             chain_seed = ((seed * 1_000_003 + round_index) * 1009 + len(chains)) % 2**62

@@ -111,6 +111,8 @@ class Question:
     """Of the file with examples or with the task, if it is one."""
     sketch: str | None = None
     """The digest of the sketch, if there is one."""
+    library: str = "zoo"
+    """The programs at which some chains start."""
 
 
 @dataclass(frozen=True)

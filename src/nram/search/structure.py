@@ -155,23 +155,35 @@ def embed(program: Program) -> tuple[Structure, np.ndarray]:
                 f"{program.name} has {structure.rows} rows when its flags are spelled out, and at most {MOST_ROWS} can "
                 "be searched: 'nram simplify' may help"
             )
-        tables = [_embed_row(structure, program, index) for index in range(structure.rows)]
-        rows = [table for table in tables if table is not None]
-        if len(rows) == len(tables):
-            return structure, np.array(rows, np.int16)
+        genes = table_of(program, structure)
+        if genes is not None:
+            return structure, genes
     raise UsageError(
         f"{program.name} has a row that needs the modules more than {MOST_REPEATS} times: simplify it first"
     )
 
 
-def _embed_row(structure: Structure, program: Program, index: int) -> list[int] | None:
-    """The genes of one row, or None if its operations do not fit the structure's order."""
+def table_of(program: Program, structure: Structure, others: np.ndarray | None = None) -> np.ndarray | None:
+    """The table that represents a program of no more registers and states in this structure; None: it has no room.
+
+    Registers that the program does not have keep their value. Operations that it does not have are as in `others`.
+    """
+    if others is None:
+        others = np.zeros((structure.rows, structure.width), np.int16)
+    rows = [_row_of(program, structure, index, genes) for index, genes in enumerate(others.tolist())]
+    return None if None in rows else np.array(rows, np.int16)
+
+
+def _row_of(program: Program, structure: Structure, index: int, genes: list[int]) -> list[int] | None:
+    """One row of the table, whose other operations are in `genes`. Every operation gets the first place for it."""
     state, flags = divmod(index, 1 << structure.registers)
-    zero = tuple(bool(flags >> r & 1) for r in range(structure.registers))
-    row = program.states[state][program.row_for(state, zero)]
-    genes = [0, 0, 0] * len(structure.sequence)
+    zero = tuple(bool(flags >> r & 1) for r in range(len(program.registers)))
+    rows = program.states[min(state, len(program.states) - 1)]
+    row = rows[program.row_for(min(state, len(program.states) - 1), zero)]
+    first_output, count = CONSTANTS + structure.registers, len(structure.sequence)
     outputs: list[int] = []  # the gene that means each operation's output
-    k = 0
+    free = set(range(count))
+    after_write = after_access = 0  # the first places behind the last WRITE, and behind the last READ or WRITE
 
     def gene(value: Value) -> int:
         match value:
@@ -182,17 +194,29 @@ def _embed_row(structure: Structure, program: Program, index: int) -> list[int] 
             case Output(output):
                 return outputs[output]
 
+    for k, name in enumerate(structure.sequence):
+        if MODULES[name].memory == "writes":
+            genes[3 * k + 2] = 0
     for operation in row.operations:
         if operation.module in CONSTANT_MODULES:
             outputs.append(CONSTANT_MODULES[operation.module])
             continue
-        while k < len(structure.sequence) and structure.sequence[k] != operation.module:
-            k += 1
-        if k == len(structure.sequence):
-            return None
+        memory = MODULES[operation.module].memory
         arguments = [gene(argument) for argument in operation.arguments]
-        first, second = (*arguments, *arguments, 0, 0)[:2]
-        genes[3 * k : 3 * k + 3] = [first, second, 1]
-        outputs.append(0 if operation.module == "WRITE" else CONSTANTS + structure.registers + k)
-        k += 1
-    return [*genes, *map(gene, row.registers), int(row.halt), row.next_state]
+        least = max([0, *(argument - first_output + 1 for argument in arguments)])
+        if memory != "nothing":
+            least = max(least, after_access if memory == "writes" else after_write)
+        places = (k for k in range(least, count) if k in free and structure.sequence[k] == operation.module)
+        k = next(places, None)
+        if k is None:
+            return None
+        free.remove(k)
+        if memory != "nothing":
+            after_access = max(after_access, k + 1)
+            after_write = k + 1 if memory == "writes" else after_write
+        genes[3 * k : 3 * k + 3] = [*(*arguments, 0, 0)[:2], 1]
+        outputs.append(0 if memory == "writes" else first_output + k)
+    updates = [*map(gene, row.registers)]
+    kept = [CONSTANTS + r for r in range(len(updates), structure.registers)]
+    genes[3 * count :] = [*updates, *kept, int(row.halt), row.next_state]
+    return genes

@@ -7,6 +7,7 @@ what the task says about itself. All problems are reported at once.
 
 import dataclasses
 import difflib
+import hashlib
 import random
 import re
 import typing
@@ -27,6 +28,7 @@ from nram.training.config import DEFAULT_STAGES, GroupConfig, StageConfig, Train
 from nram.training.old_settings import REMOVED, RENAMED, RENAMED_HYPER, converted
 from nram.training.ranges import Range
 
+RECIPE = "recipe.toml"
 PROTOCOLS = ("paper",)
 MOST_COPIES = 16  # of a group
 MOST_BYTES = 1 << 20  # of a file with settings
@@ -82,8 +84,13 @@ def recipe(protocol: str | None = None) -> dict[str, Any]:
     """The settings of every run that has no file with settings, or those of a protocol."""
     if protocol not in (None, *PROTOCOLS):
         raise UsageError(f"unknown protocol {shown(protocol)}: choose from {', '.join(PROTOCOLS)}")
-    name = f"protocol_{protocol}.toml" if protocol else "recipe.toml"
+    name = f"protocol_{protocol}.toml" if protocol else RECIPE
     return parse_toml((resources.files("nram.training") / name).read_text())
+
+
+def recipe_digest() -> str:
+    """The first digits of the SHA-256 of the recipe: with another one, the same command trains otherwise."""
+    return hashlib.sha256((resources.files("nram.training") / RECIPE).read_bytes()).hexdigest()[:12]
 
 
 def _tables(data: dict[str, Any]) -> list[dict[str, Any]]:
