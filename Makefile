@@ -12,6 +12,10 @@ setup: .venv/ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
+.venv/trackers: .venv/ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[mlflow,wandb]'
+	@touch $@
+
 demo: setup
 	@echo "== Train a population of machines to copy arrays, on the CPU"
 	rm -rf runs/demo
@@ -31,7 +35,8 @@ test: setup lint
 	JAX_PLATFORMS=cpu $(BIN)/python -m pytest --numprocesses 3 --dist loadfile
 
 # What takes minutes: training by the recipes, and the whole notebook. A single process, since training uses every core.
-test-slow: setup
+# Also MLflow and W&B, whose 24 packages would add 120 MB to the set-up of everybody.
+test-slow: .venv/trackers
 	JAX_PLATFORMS=cpu $(BIN)/python -m pytest -m slow
 
 # An hour of broken and hostile files, at least 10,000 of each kind that nram reads.

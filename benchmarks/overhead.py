@@ -36,7 +36,8 @@ def by_hand(folder: Path, settings: dict[str, Any]) -> None:
 
 def by_sweep(folder: Path, settings: dict[str, Any]) -> None:
     study = folder / "study.toml"
-    head = f'tasks = ["{TASK}"]\nseeds = "0..{SEEDS - 1}"\nprotocol = "paper"\n[resources]\ncores = {cpu_cores()}\n'
+    head = f'tasks = ["{TASK}"]\nseeds = "0..{SEEDS - 1}"\nprotocol = "paper"\n'
+    head += f"[resources]\ncores = {cpu_cores()}\ngpus = 0\n"
     study.write_text(head + "[settings]\n" + "".join(f"{name} = {json.dumps(v)}\n" for name, v in settings.items()))
     run("sweep", str(study), "--workers", "1", "--out", str(folder / "study"), "--json")
 

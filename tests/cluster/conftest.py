@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.gpus import FakeGpus
 from support.ray_cluster import RayCluster
 from support.studies import Sweep
 
@@ -13,6 +14,11 @@ from support.studies import Sweep
 @pytest.fixture
 def sweep(tmp_path: Path) -> Sweep:
     return Sweep(tmp_path)
+
+
+@pytest.fixture
+def gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeGpus:
+    return FakeGpus(tmp_path, monkeypatch)
 
 
 @pytest.fixture(scope="session")

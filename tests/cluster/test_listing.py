@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
 import pytest
 
 from nram.cli import main
-from nram.cluster.listing import entries, removable
+from nram.cluster.listing import entries, removable, remove
+from nram.cluster.trial import training_seconds
 from nram.errors import NramError
 from nram.files import locked
+from nram.programs.files import save_program
+from nram.programs.library import load_program
+from nram.search.job import lock_of
 
 RUNS = Path(__file__).parents[1] / "compatibility" / "0.1"
 
@@ -19,9 +24,8 @@ RUNS = Path(__file__).parents[1] / "compatibility" / "0.1"
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
     folder = tmp_path / "runs"
-    for name in ("finished", "stopped"):
-        if (RUNS / name).is_dir():
-            shutil.copytree(RUNS / name, folder / name)
+    for name in ("finished", "unfinished"):
+        shutil.copytree(RUNS / name, folder / name)
     (folder / "finished" / "checkpoint.safetensors").write_bytes(b"x" * 2000)
     (folder / "finished" / ".12345678-12345678.part").write_bytes(b"y")
     (folder / "new").mkdir()
@@ -56,6 +60,51 @@ def test_clean_removes_only_what_is_needed_no_more(runs: Path, capsys: pytest.Ca
     assert "nothing to remove" in capsys.readouterr().out
 
 
+OUTCOMES = {"seed": 0, "label": "", "settings": {}, "command": "nram", "budget": 9.0, "device": "CPU", "versions": {}}
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    """Trials that their budget ended, that was stopped early, and that have no outcome, or a damaged one."""
+    study = tmp_path / "study"
+    (study / "trials").mkdir(parents=True)
+    names = ("budget", "early", "by-hand", "open", "damaged", "of-another", "learned", "learned-by-hand")
+    kinds = {name: "learn" if name.startswith("learned") else "train" for name in names}
+    trials = [{"name": name, "verb": kind, "subject": "access", "seed": 0} for name, kind in kinds.items()]
+    (study / "study.json").write_text(json.dumps({"format": 1, "spec": {}, "trials": trials}))
+    for name, kind in kinds.items():
+        run = study / "runs" / name if kind == "train" else study / "runs" / name / "training" / "0"
+        shutil.copytree(RUNS / "unfinished", run)
+        seconds = training_seconds(run) - (1 if name == "by-hand" else 0)
+        outcome = {"trial": name, "verb": kind, "subject": "access", "learned": False, "seconds": round(seconds, 2)}
+        outcome |= {"ended": "stopped early" if name == "early" else "budget", "run": f"runs/{name}"} | OUTCOMES
+        outcome |= {"trial": "budget"} if name == "of-another" else {}
+        if name != "open":
+            text = json.dumps(outcome)
+            (study / "trials" / f"{name}.json").write_text(text[:20] if name == "damaged" else text)
+        later = 2_000_000_000 if name == "learned-by-hand" else 1_000_000_000
+        os.utime(run / "checkpoint.safetensors", (later, later))
+    return study
+
+
+def test_clean_removes_the_checkpoints_of_trials_that_have_ended(study: Path, capsys: pytest.CaptureFixture[str]):
+    before = {path for path in study.rglob("*") if path.is_file()}
+    assert main(["runs", "clean", str(study), "--yes"]) == 0
+    assert "the checkpoint of a trial that has ended" in capsys.readouterr().out
+    gone = before - {path for path in study.rglob("*") if path.is_file()}
+    folders = ("budget", "early", "learned/training/0")
+    assert gone == {study / "runs" / folder / "checkpoint.safetensors" for folder in folders}
+
+
+def test_a_checkpoint_stays_if_its_trial_goes_on_meanwhile(study: Path):
+    (entry,) = entries([study])
+    found = list(removable(entry))
+    (study / "trials" / "budget.json").unlink()
+    with pytest.raises(NramError, match="budget/checkpoint.safetensors stays"):
+        remove(found)
+    assert (study / "runs" / "budget" / "checkpoint.safetensors").is_file()
+
+
 def test_a_locked_run_is_refused(runs: Path, capsys: pytest.CaptureFixture[str]):
     with locked(runs / "finished" / ".lock", "busy"):
         (entry,) = (one for one in entries([runs]) if one.path.name == "finished")
@@ -65,6 +114,37 @@ def test_a_locked_run_is_refused(runs: Path, capsys: pytest.CaptureFixture[str])
         assert main(["runs", "clean", str(runs), "--yes"]) == 0
     assert (runs / "finished" / "checkpoint.safetensors").is_file()
     assert "left alone" in capsys.readouterr().err
+
+
+def test_a_search_that_runs_is_seen_and_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    save_program(load_program("access@searched"), tmp_path / "program.nram")
+    (tmp_path / "program.nram.search").touch()
+    part = tmp_path / ".12345678-12345678.part"
+    part.touch()
+    (entry,) = entries([tmp_path])
+    found = list(removable(entry))
+    with locked(lock_of(tmp_path / "program.nram"), "busy"):
+        assert entry.running
+        with pytest.raises(NramError, match="in use"):
+            list(removable(entry))
+        with pytest.raises(NramError, match="in use"):  # it has begun in this moment
+            remove(found)
+        assert main(["runs", str(tmp_path), "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)[0]["status"] == "running"
+    remove(found)
+    assert not part.exists()
+
+
+@pytest.mark.parametrize("lock", ["trials/.a-0.lock", "runs/a-0/.program.nram.lock"])
+def test_a_trial_that_runs_without_its_command_is_left_alone(tmp_path: Path, lock: str):
+    (tmp_path / "runs" / "a-0").mkdir(parents=True)
+    (tmp_path / "trials").mkdir()
+    (tmp_path / "study.json").touch()
+    (tmp_path / "runs" / "a-0" / ".12345678-12345678.part").touch()
+    (entry,) = entries([tmp_path])
+    assert len(list(removable(entry))) == 1
+    with locked(tmp_path / lock, "busy"), pytest.raises(NramError, match="a-0"):
+        list(removable(entry))
 
 
 def test_a_folder_that_does_not_exist(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

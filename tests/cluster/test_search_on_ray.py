@@ -38,10 +38,10 @@ def _search(subject: str, space: Space, address: str | None = None, **options) -
 
 
 def test_the_same_program_on_a_cluster_as_on_threads(cluster: RayCluster):
-    here = _search("swap", Space())
-    assert here.program is not None and here.state.chains > 4
+    here = _search("listk", Space())
+    assert here.program is not None and here.state.chains > 2
     for workers in (1, 2):
-        assert _search("swap", Space(), cluster.address, workers=workers).state == here.state
+        assert _search("listk", Space(), cluster.address, workers=workers).state == here.state
 
 
 def test_modules_from_files_are_loaded_where_chains_run(cluster: RayCluster, tmp_path: Path):

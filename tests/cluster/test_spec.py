@@ -8,8 +8,13 @@ from pathlib import Path
 import pytest
 
 from nram.cli import build_parser
-from nram.cluster.spec import Spec, check_trials, read_spec, spec_from, trials_of
+from nram.cluster.checks import check_trials
+from nram.cluster.plan import trials_of
+from nram.cluster.spec import Spec
+from nram.cluster.spec_file import read_spec, spec_from
 from nram.errors import UntrustedFile, UsageError
+from nram.programs.files import save_program
+from nram.programs.library import load_program
 
 
 def spec_of(text: str, folder: Path = Path("/nowhere")) -> Spec:
@@ -161,6 +166,14 @@ def test_a_bad_field_is_named_with_what_to_do(text: str, words: str):
             "- arms.no-gates.batchh: unknown setting 'batchh'",
         ),
         ('verb = "search"\nbudget = 1\ntasks = ["copy"]\n[settings]\nregisters = "x"', "not a whole number"),
+        (
+            'verb = "search"\nbudget = 1\ntasks = ["copy"]\n[settings]\nlibrary = "copy,revers"',
+            "- settings.library: library cannot be used: there is no program 'revers'",
+        ),
+        (
+            'verb = "search"\nbudget = 1\ntasks = ["copy"]\n[arms.a]\n[arms.b]\nlibrary = "none,no.nram"',
+            "- arms.b.library: library cannot be used: there is no program 'none'",
+        ),
     ],
 )
 def test_a_bad_setting_is_named_before_anything_runs(text: str, words: str):
@@ -169,6 +182,15 @@ def test_a_bad_setting_is_named_before_anything_runs(text: str, words: str):
         check_trials(spec, trials_of(spec), trust=False)
     told = str(caught.value)
     assert words in told and told.count("\n  - ") == 1 and "null" not in told
+
+
+def test_a_range_whose_draws_are_wrong_is_named_once():
+    spec = spec_of('tasks = ["copy"]\n[random]\ntrials = 9\n[random.settings]\nbatch = {from = 8.5, to = 8.9}')
+    with pytest.raises(UsageError) as caught:
+        check_trials(spec, trials_of(spec), trust=False)
+    (told,) = str(caught.value).split("\n  - ")[1:]
+    assert told.startswith("random.settings.batch: ")
+    assert told.endswith("not a whole number: write whole = true into its range")
 
 
 def test_a_bad_file_of_examples_is_named_once_for_all_arms(tmp_path: Path):
@@ -197,17 +219,30 @@ def test_a_file_that_is_not_toml_is_said_so(tmp_path: Path):
         read_spec(tmp_path / "study.toml")
 
 
-@pytest.mark.parametrize("place", ["settings", "grid", "arms.a"])
+@pytest.mark.parametrize("place", ["settings", "grid", "arms.a", "random.settings"])
 def test_files_of_modules_are_executed_only_if_they_are_named(tmp_path: Path, place: str):
     (tmp_path / "mine.py").write_text("raise SystemExit('executed')\n")
     value = '["READ", "mine.py"]'
-    value = f"[{value}]" if place == "grid" else value
+    value = f"[{value}]" if place in ("grid", "random.settings") else value
+    table = f"[random]\ntrials = 1\n[{place}]\n" if place == "random.settings" else f"[{place}]\n"
     for verb in ("train", "search"):
         value = value if verb == "train" else value.replace('["READ", "mine.py"]', '"READ,mine.py"')
         (tmp_path / "study.toml").write_text(
-            f'verb = "{verb}"\ntasks = ["copy"]\nbudget = 9\n[{place}]\nmodules = {value}\n'
+            f'verb = "{verb}"\ntasks = ["copy"]\nbudget = 9\n{table}modules = {value}\n'
         )
         spec = read_spec(tmp_path / "study.toml")
         assert str(tmp_path / "mine.py") in str(trials_of(spec)[0].settings)
         with pytest.raises(UntrustedFile):
             check_trials(spec, trials_of(spec), trust=False)
+
+
+def test_programs_of_a_library_are_found_beside_the_specification(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    for name in ("mine.nram", "other"):
+        save_program(load_program("copy"), tmp_path / name)
+    monkeypatch.chdir("/")
+    spec = spec_of(
+        'verb = "search"\nbudget = 1\ntasks = ["copy"]\n[grid]\nlibrary = ["zoo", "none", "copy, mine.nram,other"]',
+        tmp_path,
+    )
+    assert spec.grid["library"] == ["zoo", "none", f"copy,{tmp_path / 'mine.nram'},{tmp_path / 'other'}"]
+    check_trials(spec, trials_of(spec), trust=False)

@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
+from support.gpus import FakeGpus
 from support.studies import SEARCH, TRAIN, Sweep, kill, lines_of, processes_of
 from support.training_runs import ending
 
+from nram.cli.sweep import _what_is_left
 from nram.cluster.callbacks import StudyCallbacks
 from nram.cluster.job import StudyJob
+from nram.cluster.plan import trials_of
+from nram.cluster.spec_file import spec_from
 from nram.cluster.study import Study
 from nram.errors import NramError, UsageError
 from nram.files import locked
@@ -151,6 +155,45 @@ def test_another_specification_or_file_is_refused(study: Path, sweep: Sweep):
         StudyJob.open(spec, sweep.folder / "new", [], resume=True)
 
 
+@pytest.mark.parametrize(
+    "table",
+    [
+        '[settings]\nmodules = "READ,own"',
+        '[grid]\nmodules = ["READ,own", "READ"]',
+        '[arms.a]\nmodules = "own"',
+        '[random]\ntrials = 1\n[random.settings]\nmodules = ["READ", "READ,own"]',
+        '[settings]\nlibrary = "copy,own"',
+    ],
+)
+def test_another_content_of_a_file_that_a_setting_names_is_refused(sweep: Sweep, table: str):
+    own = sweep.folder / ("own.py" if "modules" in table else "own.nram")
+    own.write_text("before")
+    spec = spec_from(
+        tomllib.loads('verb = "search"\ntasks = ["copy"]\nbudget = 9\n' + table.replace("own", own.name)),
+        "",
+        sweep.folder,
+    )
+    study = Study(sweep.folder / "study")
+    with study.held():
+        study.create(spec, trials_of(spec), [])
+    study.require_same(spec)
+    own.write_text("after")
+    with pytest.raises(UsageError, match=f"another content of {own}"):
+        study.require_same(spec)
+
+
+def test_another_recipe_is_said_when_a_study_that_trains_goes_on(sweep: Sweep, monkeypatch: pytest.MonkeyPatch):
+    for text, words in ((SEARCH, []), (TRAIN, ["the recipe was abc, is def"])):
+        spec = spec_from(tomllib.loads(text.format(seeds=1)), "study.toml", sweep.folder)
+        study = Study(sweep.folder / spec.verb)
+        monkeypatch.setattr("nram.cluster.study.recipe_digest", lambda: "abc")
+        with study.held():
+            study.create(spec, trials_of(spec), [])
+        assert study.differences() == []
+        monkeypatch.setattr("nram.cluster.study.recipe_digest", lambda: "def")
+        assert study.differences() == words
+
+
 def test_the_specifications_of_the_page_begin_and_go_on(sweep: Sweep):
     """No trial runs: a study is written, and opened again with the same specification and from its folder."""
     page = (ROOT / "docs/scale.md").read_text()
@@ -178,6 +221,7 @@ def test_a_full_disk_is_named_and_ends_the_command(sweep: Sweep, monkeypatch: py
     (study.path / "trials" / "access-0.json").mkdir(parents=True)
     studied = StudyJob.open(study.path, None, [], resume=True).run(workers=1)
     assert not studied.finished and "access-0.json" in studied.failed["access-0"]
+    assert "1 of 1 trial has not ended, and is not in the table" in _what_is_left(studied)
     assert (study.path / "results.jsonl").read_text() == ""
     (study.path / "trials" / "access-0.json").rmdir()
 
@@ -224,22 +268,77 @@ def test_what_needs_ray_is_refused_without_an_address(sweep: Sweep):
     assert not (sweep.folder / "studies").exists()
 
 
-def test_idle_gpus_are_said(sweep: Sweep, monkeypatch: pytest.MonkeyPatch):
-    class Noted(StudyCallbacks):
-        def __init__(self):
-            self.notes: list[str] = []
+class Noted(StudyCallbacks):
+    def __init__(self):
+        self.notes: list[str] = []
 
-        def note(self, text: str) -> None:
-            self.notes.append(text)
+    def note(self, text: str) -> None:
+        self.notes.append(text)
 
-    monkeypatch.delenv("JAX_PLATFORMS", raising=False)
-    text = TRAIN + "[resources]\ngpus = 0.5\n"
-    for gpus, spec, count in (("0,1", TRAIN, 1), ("", TRAIN, 0), ("0,1", text, 0), ("0,1", SEARCH, 0)):
-        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", gpus)
-        noted = Noted()
-        StudyJob.open(sweep.spec(spec), sweep.folder / "study", []).run(noted, lambda: True)
-        assert sum("2 GPUs, and the trials use none: '[resources] gpus = 0.125'" in one for one in noted.notes) == count
-        shutil.rmtree(sweep.folder / "study")
+
+def begun(sweep: Sweep, text: str, resume: bool = False) -> tuple[Study, list[str]]:
+    """A study that begins or goes on, and ends before its first trial; and what it has noted."""
+    study, noted = Study(sweep.folder / "study"), Noted()
+    StudyJob.open(sweep.spec(text), study.path, [], resume=resume).run(noted, lambda: True)
+    return study, noted.notes
+
+
+def gpus_of(study: Study) -> tuple[float | None, set[float]]:
+    return study.spec.resources.gpus, {trial.gpus for trial in study.trials}
+
+
+def test_a_study_takes_the_gpus_at_hand_and_keeps_to_that(sweep: Sweep, gpus: FakeGpus):
+    gpus.have(["0", "1"], mib=143_771)
+    study, notes = begun(sweep, TRAIN)
+    assert notes == [
+        "this machine has 2 GPUs: 8 trials share each ('[resources] gpus = 0' in the specification trains on cores)"
+    ]
+    assert gpus_of(study) == (0.125, {0.125})
+    gpus.have(["0", "1"], mib=16_384)  # where others are at hand, nothing is decided again
+    study, notes = begun(sweep, TRAIN, resume=True)
+    assert (notes, gpus_of(study)) == ([], (0.125, {0.125}))
+    gpus.have([])
+    words = r"began on GPUs \(resources.gpus is 0.125\), and this machine has none .*gpus = 0' and another .*out"
+    for source in (study.path, sweep.spec(TRAIN)):
+        out = None if source == study.path else study.path
+        with pytest.raises(UsageError, match=words):
+            StudyJob.open(source, out, [], resume=True).run()
+
+
+def test_a_study_that_began_on_cores_goes_on_on_cores(sweep: Sweep, gpus: FakeGpus):
+    gpus.have([])
+    study, notes = begun(sweep, TRAIN)
+    assert (notes, gpus_of(study)) == ([], (0.0, {0.0}))
+    gpus.have(["0"])
+    study, notes = begun(sweep, TRAIN, resume=True)
+    assert notes == ["this machine has 1 GPU: the study began on cores, and goes on on cores"]
+    assert gpus_of(study) == (0.0, {0.0})
+
+
+@pytest.mark.parametrize(
+    ("text", "share", "words"),
+    [
+        (TRAIN + "[resources]\ngpus = 0\n", 0.0, None),
+        (TRAIN + "[resources]\ngpus = 0.5\n", 0.5, None),
+        (SEARCH, 0.0, None),
+        (TRAIN, 0.0, "this machine has 1 GPU, which JAX cannot use: the trials run on cores; pip install 'nram[cuda]'"),
+    ],
+)
+def test_gpus_are_left_alone_where_they_are_not_wanted(
+    sweep: Sweep, gpus: FakeGpus, text: str, share: float, words: str | None
+):
+    gpus.have(["3"], plugin=words is None)
+    study, notes = begun(sweep, text)
+    assert gpus_of(study) == (share, {share})
+    assert len(notes) == (words is not None) and all(words is not None and words in note for note in notes)
+
+
+def test_a_finished_study_of_gpus_is_shown_where_there_are_none(study: Path, monkeypatch: pytest.MonkeyPatch):
+    value = json.loads((study / "study.json").read_text())
+    value["spec"]["resources"]["gpus"] = 0.5
+    (study / "study.json").write_text(json.dumps(value | {"spec": {**value["spec"], "verb": "train", "budget": None}}))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert StudyJob.open(study, None, [], resume=True).run().finished
 
 
 def test_too_many_cores_are_refused(sweep: Sweep):

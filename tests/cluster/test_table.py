@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from nram.cluster.display import StudyDisplay
-from nram.cluster.spec import Trial
+from nram.cluster.plan import Trial
 from nram.cluster.table import legend, share, table_rows, table_text
 from nram.cluster.trial import Outcome
 

@@ -1,9 +1,10 @@
 """A Ray cluster of several nodes on this machine, in a process of its own that `RayCluster` starts.
 
-    python -m support.ray_cluster NODES
+    python -m support.ray_cluster NODES GPUS
 
-It prints the address when it is ready. Then a line `kill` ends a node as if its power were cut, and another node takes
-its place; the answer is a line. It ends with its standard input. The head runs no trials, so it can stay.
+Each node has a core and so many GPUs, which need not exist. It prints the address when it is ready. Then a line `kill`
+ends a node as if its power were cut, and another node takes its place; the answer is a line. It ends with its standard
+input. The head runs no trials, so it can stay.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ STORE = 80 << 20  # bytes: the least that Ray takes
 class RayCluster:
     """A cluster, and what can happen to it."""
 
-    def __init__(self, nodes: int):
+    def __init__(self, nodes: int, gpus: int = 0):
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "support.ray_cluster", str(nodes)],
+            [sys.executable, "-m", "support.ray_cluster", str(nodes), str(gpus)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -59,7 +60,7 @@ def main() -> None:
     from ray.cluster_utils import Cluster
 
     def node() -> Any:
-        return cluster.add_node(num_cpus=1, object_store_memory=STORE)
+        return cluster.add_node(num_cpus=1, num_gpus=int(sys.argv[2]), object_store_memory=STORE)
 
     arguments = {"num_cpus": 0, "include_dashboard": False, "object_store_memory": STORE}
     cluster = Cluster(initialize_head=True, head_node_args=arguments)

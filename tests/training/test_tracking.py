@@ -215,6 +215,7 @@ def test_python_tracks_too(stopped: Path, tmp_path: Path):
         train("access", tmp_path / "other", track=["tensorbord"])  # type: ignore[list-item]
 
 
+@pytest.mark.slow  # `make test-slow` installs MLflow
 def test_mlflow_has_every_point_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     mlflow = pytest.importorskip("mlflow")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", (tmp_path / "store").as_uri())
@@ -234,11 +235,13 @@ def test_mlflow_has_every_point_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert len(client.get_metric_history(run.info.run_id, "/".join(name))) == len(expected(path)[name])
 
 
+@pytest.mark.slow  # `make test-slow` installs W&B
 def test_wandb_has_every_point_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    pytest.importorskip("wandb")
+    wandb = pytest.importorskip("wandb")
     monkeypatch.setenv("WANDB_MODE", "offline")
     path = tmp_path / "run"
     run_in_parts(path, "wandb", *TWO)
+    wandb.teardown()  # its own process may still write the last file
     found: dict[tuple[str, str], list[tuple[int, float]]] = {}
     for file in sorted(path.glob("wandb/offline-run-*/*.wandb")):
         for row in wandb_rows(file):

@@ -20,8 +20,8 @@ CLEAN = "clean"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "List training runs, learn folders and studies, the newest first: what each has reached, and the command to go "
-        f"on with. 'nram runs {CLEAN}' removes what is needed no more: the checkpoints of finished runs, and temporary "
-        "files that killed processes have left. It shows them first, and asks."
+        f"on with. 'nram runs {CLEAN}' removes what is needed no more: checkpoints of finished runs and of trials that "
+        "have ended, and temporary files that killed processes have left. It shows them first, and asks."
     )
     parser.epilog = (
         "Runs that can still go on keep their checkpoints, and a folder in which a process works is left alone. A "

@@ -12,6 +12,7 @@ from nram.cli.run_argument import add_trust
 from nram.cluster.display import StudyDisplay
 from nram.cluster.job import Studied, StudyJob
 from nram.cluster.table import legend, table_text
+from nram.display import counted
 from nram.extensions import get_task
 from nram.extras import require
 from nram.files import check_destination
@@ -83,7 +84,8 @@ def _print(studied: Studied) -> None:
 
 def _what_is_left(studied: Studied) -> str:
     left = len(studied.trials) - len(studied.outcomes)
-    words = f"{left} of {len(studied.trials)} trials have not ended, and are not in the table"
+    verbs = ("has", "is") if len(studied.trials) == 1 else ("have", "are")
+    words = f"{left} of {counted(len(studied.trials), 'trial')} {verbs[0]} not ended, and {verbs[1]} not in the table"
     lines = [f"nram sweep: {words}" + (f": {studied.trouble}" if studied.trouble else "")]
     lines += [f"  {name}: {message}" for name, message in list(studied.failed.items())[:10]]
     lines += [f"  and {len(studied.failed) - 10} more that failed"] if len(studied.failed) > 10 else []

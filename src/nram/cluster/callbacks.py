@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nram.cluster.spec import Trial
+from nram.cluster.plan import Trial
 from nram.cluster.trial import Outcome, Progress
 
 

@@ -10,7 +10,7 @@ from rich.live import Live
 from rich.text import Text
 
 from nram.cluster.callbacks import StudyCallbacks
-from nram.cluster.spec import Trial
+from nram.cluster.plan import Trial
 from nram.cluster.trial import Outcome, Progress
 from nram.display import counted
 from nram.messages import visible

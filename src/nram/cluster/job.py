@@ -7,16 +7,20 @@ that matters is in the files of the trials, each written once and atomically, so
 from __future__ import annotations
 
 import contextlib
-import os
 import time
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from nram.cluster.callbacks import StudyCallbacks
-from nram.cluster.pool import Event, gpu_names, run_pool, slots_of
-from nram.cluster.spec import Spec, Trial, check_trials, read_spec, trials_of
+from nram.cluster.checks import check_trials
+from nram.cluster.gpus import Gpus, decided, gpus_here
+from nram.cluster.plan import Trial, trials_of
+from nram.cluster.pool import Event, run_pool, slots_of
+from nram.cluster.spec import Spec
+from nram.cluster.spec_file import read_spec
 from nram.cluster.study import Study
 from nram.cluster.table import table_rows
 from nram.cluster.trial import Outcome
@@ -26,6 +30,9 @@ from nram.extras import require
 from nram.files import check_destination, make_folder
 from nram.messages import pasted, shell_command
 from nram.training.tracking import require_trackers
+
+Work = Callable[..., Generator[Event, None, None]]
+"""Runs trials until `stopping` is true, and tells what they do."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +108,7 @@ class StudyJob:
             spec = read_spec(source)
             study = Study(out or Path("studies", source.stem))
             if resume and study.exists:
+                spec = study.as_begun(spec)
                 study.require_same(spec)
                 trials = study.trials
             else:
@@ -126,18 +134,49 @@ class StudyJob:
             for name, value in (("early_stopping", self.spec.early_stopping), ("storage", self.spec.storage)):
                 if value is not None:
                     raise UsageError(f"{name} needs Ray: give --address (--address local starts Ray on this machine)")
-            slots = slots_of(self.spec.resources, workers)
+        elif workers is not None:
+            raise UsageError("--workers is for this machine: with --address, resources say how many run at once")
         else:
-            if workers is not None:
-                raise UsageError("--workers is for this machine: with --address, resources say how many run at once")
             require("cluster", "--address")
-            slots = []
+        if not self.new and len(self.study.outcomes(self.trials)) == len(self.trials):  # neither GPUs nor a cluster
+            return self._run(callbacks, stopping, partial(run_pool, place=self.study.place, slots=[]), 0)
+        if address is None:
+            job = self._with_gpus(gpus_here(), "this machine", callbacks.note)
+            slots = slots_of(job.spec.resources, workers, begun=not self.new)
+            here = partial(run_pool, place=self.study.place, slots=slots)
+            return job._run(callbacks, stopping, here, len(slots))
+        from nram.cluster import on_ray  # Ray: a study on this machine does not need it
+
+        with on_ray.cluster_at(address, callbacks.note) as gpus:  # before anything is written
+            job = self._with_gpus(gpus, "the cluster", callbacks.note)
+            on_ray.require_resources(job.spec.resources)
+            there = partial(on_ray.run_on_ray, spec=job.spec, study=self.study, note=callbacks.note)
+            return job._run(callbacks, stopping, there, None)
+
+    def _with_gpus(self, gpus: Gpus, whose: str, note: Callable[[str], None]) -> StudyJob:
+        """The study with the part of a GPU that each trial has. It is decided once, when a study begins."""
+        resources = self.spec.resources
+        if not self.new:
+            if self.spec.verb == "train" and not resources.gpus and gpus.count and gpus.usable:
+                note(f"{whose} has {counted(gpus.count, 'GPU')}: the study began on cores, and goes on on cores")
+            return self
+        share, text = resources.gpus, None
+        if share is None:
+            share, text = decided(gpus, whose) if self.spec.verb == "train" else (0.0, None)
+        if text is not None:
+            note(text)
+        spec = replace(self.spec, resources=replace(resources, gpus=share))
+        return replace(self, spec=spec, trials=[replace(trial, gpus=share) for trial in self.trials])
+
+    def _run(
+        self, callbacks: StudyCallbacks, stopping: Callable[[], bool], work: Work, side_by_side: int | None
+    ) -> Studied:
         with self.study.held():
             if self.new:  # still: another process may have been faster
                 self.study.create(self.spec, self.trials, self.words)
             for folder in ("runs", "trials"):
                 make_folder(self.study.path / folder)
-            return _Driver(self, callbacks, stopping).run(slots, address)
+            return _Driver(self, callbacks, stopping).run(work, side_by_side)
 
 
 class _Driver:
@@ -147,7 +186,7 @@ class _Driver:
         self.failed: dict[str, str] = {}
         self.trouble: str | None = None
 
-    def run(self, slots: list[dict[str, str]], address: str | None) -> Studied:
+    def run(self, work: Work, side_by_side: int | None) -> Studied:
         for difference in self.study.differences():
             self.callbacks.note(f"{self.study.path}: {difference}: trials may differ from those before")
         noted: list[str] = []
@@ -157,12 +196,10 @@ class _Driver:
         self.study.write_results(self.outcomes)
         left = [trial for trial in self.job.trials if trial.name not in self.outcomes]
         learned = sum(one.learned for one in self.outcomes.values())
-        side_by_side = None if address else min(len(slots), len(left))
-        self.callbacks.started(self.study.path.name, len(self.job.trials), len(self.outcomes), learned, side_by_side)
-        if left and address is None and (text := self._idle_gpus()) is not None:
-            self.callbacks.note(text)
+        at_once = None if side_by_side is None else min(side_by_side, len(left))
+        self.callbacks.started(self.study.path.name, len(self.job.trials), len(self.outcomes), learned, at_once)
         try:
-            with contextlib.closing(self._events(left, slots, address)) as events:
+            with contextlib.closing(work(left, stopping=self._stopping)) as events:
                 for event in events:
                     self._on(event)
         finally:
@@ -178,24 +215,6 @@ class _Driver:
             if self.trouble is None:  # otherwise it is known why, and the rest is still shown
                 raise
         return studied
-
-    def _events(
-        self, left: list[Trial], slots: list[dict[str, str]], address: str | None
-    ) -> Generator[Event, None, None]:
-        if address is None or not left:
-            return run_pool(left, self.study.place, slots, self._stopping)
-        from nram.cluster.on_ray import run_on_ray  # Ray: a study on this machine does not need it
-
-        return run_on_ray(left, self.job.spec, self.study, address, self._stopping, self.callbacks.note)
-
-    def _idle_gpus(self) -> str | None:
-        """What to say if trials that train could use the GPUs of this machine, and do not."""
-        spec = self.job.spec
-        if spec.verb != "train" or spec.resources.gpus or os.environ.get("JAX_PLATFORMS") == "cpu":
-            return None
-        count = len(gpu_names())
-        has = f"this machine has {counted(count, 'GPU')}, and the trials use none"
-        return f"{has}: '[resources] gpus = 0.125' lets eight trials share one" if count else None
 
     @property
     def _over(self) -> bool:

@@ -5,19 +5,22 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Literal
 
 from nram.cluster.study import Study
+from nram.cluster.trial import PROGRAM, training_seconds
 from nram.display import counted
 from nram.errors import NramError
 from nram.files import is_leftover, is_locked, locked, read_json
 from nram.learning.summary import summary_of_learning
 from nram.messages import pasted, shell_command
 from nram.programs.files import read_program
+from nram.search.job import lock_of
 from nram.training.run_folder import RunFolder
 from nram.training.summary import Summary, shortened, summary_of_run
 
@@ -25,6 +28,7 @@ DEFAULT = ("runs", "learned", "studies")
 MOST_NAMES = 10_000  # of a folder that are looked at
 LOCK = ".lock"
 CHECKPOINT = "checkpoint.safetensors"
+ROUNDING = 0.01  # of the seconds of a trial
 MOST_SUMMARY = 1 << 26  # bytes of summary.json
 
 Kind = Literal["train", "learn", "search", "study"]
@@ -39,7 +43,7 @@ class Entry:
 
     @property
     def running(self) -> bool:
-        return is_locked(self.path / LOCK)
+        return any(map(is_locked, locks_of(self.path)))
 
     @property
     def modified(self) -> float:
@@ -58,6 +62,11 @@ class Entry:
             return Summary(None, "damaged", shortened(str(error)))
 
 
+def locks_of(folder: Path) -> tuple[Path, ...]:
+    """The locks of processes that work in a folder: its own, and that of a search for the program in it."""
+    return folder / LOCK, lock_of(folder / PROGRAM)
+
+
 def kind_of(path: Path) -> Kind | None:
     """What a folder holds; None if it is none of ours."""
     with contextlib.suppress(OSError):
@@ -69,7 +78,7 @@ def kind_of(path: Path) -> Kind | None:
             return "train"
         if any((path / name).exists() for name in ("report.json", "search.json", "program.json", "training")):
             return "learn"
-        if any((path / f"program.nram{end}").exists() for end in ("", ".search")):
+        if any((path / f"{PROGRAM}{end}").exists() for end in ("", ".search")):
             return "search"
     return None
 
@@ -122,14 +131,14 @@ def _failed(study: Path) -> dict[str, str]:
 
 
 def _search(path: Path, running: bool) -> Summary:
-    program = path / "program.nram"
+    program = path / PROGRAM
     if not program.is_file():
-        return Summary(None, "stopped", "Nothing was found yet.")
+        return Summary(None, "running" if running else "stopped", "Nothing was found yet.")
     found = read_program(program)
     name = found.task
-    if (path / "program.nram.search").exists():
-        again = None if running else _search_again(found.made, program)
-        return Summary(name, "stopped", "The best program so far is wrong somewhere.", again)
+    if (path / f"{PROGRAM}.search").exists():
+        status, again = ("running", None) if running else ("stopped", _search_again(found.made, program))
+        return Summary(name, status, "The best program so far is wrong somewhere.", again)
     return Summary(name, "finished", "FOUND.", shell_command("verify", pasted(program)))
 
 
@@ -152,36 +161,57 @@ class Removable:
     path: Path
     why: str
     bytes: int
-    lock: Path
+    locks: tuple[Path, ...]
     """Held while it is removed."""
+    unneeded: Callable[[], bool] = lambda: True
+    """Whether it is still so. Asked under the lock."""
 
 
 def removable(entry: Entry) -> Iterator[Removable]:
-    """The checkpoints of finished runs, and temporary files that killed processes have left, below an entry.
+    """The checkpoints of finished runs and of trials that have ended, and temporary files that killed processes have
+    left, below an entry.
 
     Nothing of a run that can still go on, but its temporary files. NramError: a process works there.
     """
     if entry.running:
         raise NramError(f"{entry.path} is in use: a process works there")
     runs = {"train": [entry.path], "search": [], "learn": [*_folders(entry.path / "training")]}
-    if entry.kind == "study":
-        inner = [*_folders(entry.path / "runs")]
-        busy = [one for one in inner if is_locked(one / LOCK)]
-        if busy:
-            raise NramError(f"{entry.path} is in use: a process works in {busy[0]}")
-        runs["study"] = [one for run in inner for one in (run, *_folders(run / "training"))]
-    lock = entry.path / LOCK
-    for run in runs[entry.kind]:
-        if is_locked(run / LOCK):
+    trials = [*_folders(entry.path / "runs")] if entry.kind == "study" else []
+    runs["study"] = [one for trial in trials for one in (trial, *_folders(trial / "training"))]
+    locks = {run: (*locks_of(run), *_locks_of_trial(entry, run)) for run in runs[entry.kind]}
+    for run, own in locks.items():
+        if any(map(is_locked, own)):
             raise NramError(f"{entry.path} is in use: a process works in {run}")
-        file = run / CHECKPOINT
-        if _is_finished(run) and file.is_file() and not file.is_symlink():
-            yield Removable(file, "the checkpoint of a finished run", file.stat().st_size, run / LOCK)
-    for folder in dict.fromkeys([entry.path, entry.path / "trials", *runs[entry.kind]]):
+        yield from _checkpoints(entry, run, own)
+    for folder in dict.fromkeys([entry.path, entry.path / "trials", *locks]):
         for file in sorted(folder.glob(".*.part")):
             if is_leftover(file) and file.is_file() and not file.is_symlink():
-                where = folder / LOCK if folder in runs[entry.kind] else lock
+                where = locks.get(folder, locks_of(entry.path))
                 yield Removable(file, "left by a killed process", file.stat().st_size, where)
+
+
+def _locks_of_trial(entry: Entry, run: Path) -> tuple[Path, ...]:
+    """The lock that a process of a trial holds while it works in its run, or in one below it."""
+    if entry.kind != "study":
+        return ()
+    return (Study(entry.path).place.lock(_trial_of(entry.path, run)),)
+
+
+def _trial_of(study: Path, run: Path) -> str:
+    return run.relative_to(study / "runs").parts[0]
+
+
+def _checkpoints(entry: Entry, run: Path, locks: tuple[Path, ...]) -> Iterator[Removable]:
+    """The checkpoint of a run, if nothing reads it again."""
+    file = run / CHECKPOINT
+    if not file.is_file() or file.is_symlink():
+        return
+    size = file.stat().st_size
+    if _is_finished(run):
+        yield Removable(file, "the checkpoint of a finished run", size, locks, partial(_is_finished, run))
+    elif entry.kind == "study" and _is_ended_trial(entry.path, run):
+        why = "the checkpoint of a trial that has ended"
+        yield Removable(file, why, size, locks, partial(_is_ended_trial, entry.path, run))
 
 
 def _is_finished(run: Path) -> bool:
@@ -194,12 +224,34 @@ def _is_finished(run: Path) -> bool:
         return False
 
 
+def _is_ended_trial(study: Path, run: Path) -> bool:
+    """Whether a run belongs to a trial that has ended, so that nothing reads its checkpoint again.
+
+    Without its outcome, a trial goes on from there. And somebody may have gone on with the run by hand, for longer.
+    """
+    place = Study(study).place
+    name = _trial_of(study, run)
+    try:
+        outcome = place.read_outcome(name)
+        if outcome is not None and outcome.verb == "train":
+            return training_seconds(run) <= outcome.seconds + ROUNDING
+        return outcome is not None and _changed(run / CHECKPOINT) <= _changed(place.outcome(name))
+    except (NramError, OSError):
+        return False
+
+
+def _changed(path: Path) -> int:
+    return path.stat().st_mtime_ns
+
+
 def remove(found: Iterable[Removable]) -> int:
-    """Remove files, each under the lock of its folder. Returns the bytes that this frees."""
+    """Remove files, each under the locks of its folder. Returns the bytes that this frees."""
     freed = 0
     for one in found:
-        with locked(one.lock, f"{one.lock.parent} is in use: a process works there"):
-            if one.path.name == CHECKPOINT and not _is_finished(one.path.parent):
+        with contextlib.ExitStack() as held:
+            for lock in one.locks:
+                held.enter_context(locked(lock, f"{one.path.parent} is in use: a process works there"))
+            if not one.unneeded():
                 raise NramError(f"{one.path} stays: its run is not finished any more")
             try:
                 one.path.unlink(missing_ok=True)

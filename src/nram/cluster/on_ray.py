@@ -15,7 +15,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from secrets import token_hex
@@ -24,10 +24,12 @@ from typing import Any, ClassVar
 from ray import tune
 from ray.tune.schedulers import ASHAScheduler, FIFOScheduler, TrialScheduler
 
-from nram.cluster.connection import connected, require_room
+from nram.cluster.connection import connected, gpus_of_cluster, require_room
+from nram.cluster.gpus import Gpus
+from nram.cluster.plan import Trial, trial_from
 from nram.cluster.pool import Event
 from nram.cluster.process import Ended, TrialRunner, progress_of
-from nram.cluster.spec import EarlyStopping, Spec, Trial, trial_from
+from nram.cluster.spec import EarlyStopping, Resources, Spec
 from nram.cluster.storage import Storage
 from nram.cluster.study import Study
 from nram.cluster.trial import Place, Progress, training_outcome
@@ -36,38 +38,33 @@ from nram.files import write_atomically
 
 REPORT_SECONDS = 1.0  # between two reports of a trial
 SNAPSHOT_SECONDS = 20.0  # between two snapshots of a trial, where there is a storage
+MOST_FAILED = 10  # snapshots in a row, before the trial fails
 SAVE_SECONDS = 60.0  # that a trial has for saving when it is stopped
 LOOK = 0.2
 GIB = 1 << 30
 EARLY = "stopped early"
 
 
-def run_on_ray(
-    trials: Sequence[Trial],
-    spec: Spec,
-    study: Study,
-    address: str,
-    stopping: Callable[[], bool],
-    note: Callable[[str], None],
-) -> Generator[Event, None, None]:
-    """Run the trials on the cluster at this address, and tell what they do."""
-    # Ray and Tune print much, also on standard output, where the result is to stand alone. What matters is noted here.
-    with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
-        yield from _run_on_ray(trials, spec, study, address, stopping, note)
-
-
-def _run_on_ray(
-    trials: Sequence[Trial],
-    spec: Spec,
-    study: Study,
-    address: str,
-    stopping: Callable[[], bool],
-    note: Callable[[str], None],
-) -> Generator[Event, None, None]:
+@contextlib.contextmanager
+def cluster_at(address: str, note: Callable[[str], None]) -> Iterator[Gpus]:
+    """Join the cluster at this address for a study, and say which GPUs it has. It is left in the end."""
     note("starting Ray" if address == "local" else f"joining the Ray cluster at {address}")
     with connected(address, "sweep"):
-        wanted = {"CPU": spec.resources.cores, "GPU": spec.resources.gpus, "memory": (spec.resources.memory or 0) * GIB}
-        require_room(wanted, "resources: a trial")
+        yield gpus_of_cluster()
+
+
+def require_resources(resources: Resources) -> None:
+    """Refuse a study whose trials no machine of the cluster can run."""
+    wanted = {"CPU": resources.cores, "GPU": resources.gpus or 0.0, "memory": (resources.memory or 0) * GIB}
+    require_room(wanted, "resources: a trial")
+
+
+def run_on_ray(
+    trials: Sequence[Trial], spec: Spec, study: Study, stopping: Callable[[], bool], note: Callable[[str], None]
+) -> Generator[Event, None, None]:
+    """Run the trials on the cluster that this process has joined, and tell what they do."""
+    # Ray and Tune print much, also on standard output, where the result is to stand alone. What matters is noted here.
+    with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
         waiting = list(trials)
         while waiting and not stopping():
             ended: set[str] = set()
@@ -290,12 +287,13 @@ class _StudyTrial(tune.Trainable):
         self.runner: TrialRunner | None = None
         self.storage: Storage | None = None
         self.own: str | None = None
-        self.saved_at, self.saved = time.monotonic(), None
-        self.failure: str | None = None
+        self.tried_at, self.saved = time.monotonic(), None
+        self.failed_saves = 0
+        self.ended: Ended | None = None
         try:
             self._begin(config)
-        except NramError as error:  # told by the first step: an error here would be tried for ever
-            self.failure = str(error)
+        except Exception as error:  # told by the first step: an error here would be tried for ever
+            self.ended = Ended("failed", _words_of(error))
 
     def _begin(self, config: dict[str, Any]) -> None:
         study = Path(config["study"])
@@ -317,37 +315,63 @@ class _StudyTrial(tune.Trainable):
         self.runner = TrialRunner(self.study_trial, self.place, environment)
 
     def step(self) -> dict[str, Any]:
-        end = time.monotonic() + REPORT_SECONDS
-        ended: Ended | None = None if self.failure is None else Ended("failed", self.failure)
-        while ended is None and time.monotonic() < end:
-            assert self.runner is not None
-            ended = self.runner.wait(LOOK)
-        if ended is not None and ended.kind == "failed" and self.own is not None and self.own in ended.message:
-            # Its folder here is removed: what counts is where it came from.
-            assert self.storage is not None
-            kept = f"{self.storage.location}/{self.study_trial.name}"
-            message = ended.message.replace(f"{self.own}/", "")
-            ended = Ended("failed", f"{message} (its snapshots are in {kept})")
         try:
-            self._snapshot(always=ended is not None)
-        except NramError as error:
-            if ended is None or ended.kind == "ended":
-                ended = Ended("failed", str(error))
+            settled = self._work()
+        except Exception as error:  # an error here would be tried for ever too
+            settled = True
+            if self.ended is None or self.ended.kind != "failed":
+                self.ended = Ended("failed", _words_of(error))
         progress = self.runner.progress if self.runner is not None else None
         result: dict[str, Any] = {"right": 0.0, "seconds": 0.0, "words": "", "kind": "", "message": ""}
         result |= asdict(progress) if progress is not None else {}
-        if ended is not None:
-            result |= {"kind": ended.kind, "message": ended.message, "done": True}
+        if self.ended is not None and settled:
+            result |= {"kind": self.ended.kind, "message": self._lasting(self.ended.message), "done": True}
         return result
 
-    def _snapshot(self, always: bool = False) -> None:
+    def _work(self) -> bool:
+        """Wait for news of the process. Returns whether its state is kept as far as it has to be now."""
+        end = time.monotonic() + REPORT_SECONDS
+        if self.ended is not None and self.runner is not None:  # only its last snapshot is missing
+            time.sleep(REPORT_SECONDS)
+        while self.ended is None and time.monotonic() < end:
+            assert self.runner is not None
+            self.ended = self.runner.wait(LOOK)
+        return self._kept(last=self.ended is not None)
+
+    def _lasting(self, message: str) -> str:
+        """The message. The folder here is removed: what counts is where it came from."""
+        if self.own is None or self.storage is None or self.own not in message:
+            return message
+        kept = f"{self.storage.location}/{self.study_trial.name}"
+        return f"{message.replace(f'{self.own}/', '')} (its snapshots are in {kept})"
+
+    def _kept(self, last: bool) -> bool:
+        """Keep the state of the trial in the storage, if it is time. A write that failed is tried again later.
+
+        Returns whether nothing has to be tried again.
+        """
         if self.storage is None or self.runner is None:
-            return
-        due = time.monotonic() - self.saved_at >= SNAPSHOT_SECONDS
-        if always or due and progress_of(self.study_trial, self.place) != self.saved:
-            self.saved_at, self.saved = time.monotonic(), progress_of(self.study_trial, self.place)
-            self.storage.save_log(self.place, self.study_trial.name)
-            self.storage.save(self.place, self.study_trial.name)
+            return True
+        due = time.monotonic() - self.tried_at >= SNAPSHOT_SECONDS
+        now = progress_of(self.study_trial, self.place)
+        if not (last and self.failed_saves == 0) and not (due and (last or now != self.saved)):
+            return self.failed_saves == 0
+        self.tried_at = time.monotonic()
+        try:
+            self._save(self.storage)
+        except NramError as error:
+            self.failed_saves += 1
+            if self.failed_saves >= MOST_FAILED:
+                raise
+            with contextlib.suppress(OSError), open(self.place.log(self.study_trial.name), "a") as log:
+                log.write(f"{error}; it is tried again\n")
+            return False
+        self.saved, self.failed_saves = now, 0
+        return True
+
+    def _save(self, storage: Storage) -> None:
+        storage.save_log(self.place, self.study_trial.name)
+        storage.save(self.place, self.study_trial.name)
 
     def cleanup(self) -> None:
         """Tune ends the trial: it saves its work, if it still runs."""
@@ -360,6 +384,11 @@ class _StudyTrial(tune.Trainable):
             with contextlib.suppress(NramError):
                 if self.storage is not None:
                     write_atomically(self.place.paused(self.study_trial.name), b"")
-                self._snapshot(always=True)
+                    self._save(self.storage)
         if self.own is not None:
             shutil.rmtree(self.own, ignore_errors=True)
+
+
+def _words_of(error: Exception) -> str:
+    """What to say of an error. Those of nram say what to do; of others the kind says most."""
+    return str(error) if isinstance(error, NramError) else f"{type(error).__name__}: {error}"

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import queue
-import shutil
-import subprocess
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 
+from nram.cluster.gpus import gpu_names
+from nram.cluster.plan import Trial
 from nram.cluster.process import Ended, run_in_process
-from nram.cluster.spec import Resources, Trial
+from nram.cluster.spec import Resources
 from nram.cluster.trial import Place, Progress
 from nram.display import counted
 from nram.errors import UsageError
 from nram.progress import note
 from nram.runtime import cpu_cores
 
+SAY = "nvidia-smi, CUDA_VISIBLE_DEVICES and JAX_PLATFORMS say which"
 LOOK = 0.2  # seconds between two looks at what the caller wants
 
 
@@ -31,9 +30,12 @@ class Event:
     ended: Ended | None = None
 
 
-def slots_of(resources: Resources, workers: int | None = None) -> list[dict[str, str]]:
-    """The environments of the trials that run side by side: as many as cores and GPUs allow, or as asked for."""
-    slots, cores = _slots(resources, workers), cpu_cores()
+def slots_of(resources: Resources, workers: int | None = None, begun: bool = False) -> list[dict[str, str]]:
+    """The environments of the trials that run side by side: as many as cores and GPUs allow, or as asked for.
+
+    `begun`: the study goes on, and its resources cannot be changed any more.
+    """
+    slots, cores = _slots(resources, workers, begun), cpu_cores()
     if (needed := len(slots) * resources.cores) > cores:
         note(
             f"--workers {workers}: {counted(len(slots), 'trial')} side by side want {needed} cores, and this machine "
@@ -42,7 +44,7 @@ def slots_of(resources: Resources, workers: int | None = None) -> list[dict[str,
     return slots
 
 
-def _slots(resources: Resources, workers: int | None) -> list[dict[str, str]]:
+def _slots(resources: Resources, workers: int | None, begun: bool) -> list[dict[str, str]]:
     cores = cpu_cores()
     if resources.cores > cores:
         raise UsageError(f"resources.cores is {resources.cores}, and this machine has {cores}: give fewer")
@@ -51,7 +53,12 @@ def _slots(resources: Resources, workers: int | None) -> list[dict[str, str]]:
         return [{"JAX_PLATFORMS": "cpu"}] * (workers or most)
     gpus = gpu_names()
     if not gpus or resources.gpus > len(gpus):
-        has = f"this machine has {len(gpus)}" if gpus else "this machine has none that nvidia-smi lists"
+        has = f"this machine has {len(gpus)}" if gpus else f"this machine has none that may be used ({SAY})"
+        if begun:
+            raise UsageError(
+                f"the study began on GPUs (resources.gpus is {resources.gpus:g}), and {has}: go on with it where there "
+                "are enough, or begin another study with '[resources] gpus = 0' and another --out"
+            )
         raise UsageError(f"resources.gpus is {resources.gpus:g}, and {has}: give fewer, or 0 to train on cores")
     if resources.gpus <= 1:
         # One trial of every GPU first, so that a small study has them all.
@@ -61,21 +68,6 @@ def _slots(resources: Resources, workers: int | None) -> list[dict[str, str]]:
         names = [",".join(gpus[start : start + size]) for start in range(0, len(gpus) - size + 1, size)]
     names = names[: workers or most]
     return [{"CUDA_VISIBLE_DEVICES": name} for name in names]
-
-
-def gpu_names() -> list[str]:
-    """The GPUs that this process may use, as CUDA_VISIBLE_DEVICES names them. JAX is not asked: it would take them."""
-    given = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if given is not None:
-        return [word.strip() for word in given.split(",") if word.strip() and word.strip() != "-1"]
-    command = shutil.which("nvidia-smi")
-    if command is None:
-        return []
-    words = [command, "--query-gpu=index", "--format=csv,noheader"]
-    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-        done = subprocess.run(words, capture_output=True, text=True, timeout=30, check=False)
-        return [line.strip() for line in done.stdout.splitlines() if line.strip().isdigit()]
-    return []
 
 
 def run_pool(

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from nram.cluster.cores import held_cores
-from nram.cluster.spec import Trial, trial_from
+from nram.cluster.plan import Trial, trial_from
 from nram.cluster.trial import Place, Progress, TrialStopped, run_trial
 from nram.errors import NramError
 from nram.messages import on_command_line

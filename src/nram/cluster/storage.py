@@ -51,14 +51,17 @@ class Storage:
             self.files.create_dir(self._folder(trial), recursive=True)
             with self.files.open_output_stream(f"{self._folder(trial)}/{number:08d}.{digest}.tar") as stream:
                 stream.write(content)
-        except OSError as error:
+        except Exception as error:  # what the libraries of a cloud raise is not always an OSError
             raise NramError(f"cannot write to the storage {self.location}: {error}") from None
         for _, _, path in before[KEPT - 1 :]:
             with contextlib.suppress(OSError):
                 self.files.delete_file(path)
 
     def restore(self, place: Place, trial: str) -> bool:
-        """Put the last whole snapshot of a trial into a place that has nothing of it. Returns whether there is one."""
+        """Put the last whole snapshot of a trial into a place. What it does not have is gone there too.
+
+        Returns whether there is one.
+        """
         for _, digest, path in self._snapshots(trial):
             try:
                 with self.files.open_input_stream(path) as stream:
@@ -66,7 +69,7 @@ class Storage:
             except OSError:  # removed in this moment, because there is a newer one
                 continue
             if hashlib.sha256(content).hexdigest()[:32] == digest:
-                _unpack(content, place)
+                _unpack(content, place, trial)
                 return True
         return False
 
@@ -91,7 +94,7 @@ class Storage:
         selector = pafs.FileSelector(self._folder(trial), allow_not_found=True)
         try:
             names = [(one.base_name, one.path) for one in self.files.get_file_info(selector)]
-        except OSError as error:
+        except Exception as error:  # as above
             raise NramError(f"cannot read the storage {self.location}: {error}") from None
         matches = [(SNAPSHOT.fullmatch(name), path) for name, path in names]
         return sorted(((int(one["number"]), one["digest"], path) for one, path in matches if one), reverse=True)
@@ -130,6 +133,10 @@ def _packed(place: Place, trial: str) -> bytes:
     return buffer.getvalue()
 
 
-def _unpack(content: bytes, place: Place) -> None:
+def _unpack(content: bytes, place: Place, trial: str) -> None:
     with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+        kept = {place.study / name for name in archive.getnames()}
         archive.extractall(place.study, filter="data")
+    inside = [path for path in place.run(trial).rglob("*") if path.is_file() and not path.name.endswith(".lock")]
+    for path in {place.paused(trial), place.time(trial), *inside} - kept:
+        path.unlink(missing_ok=True)

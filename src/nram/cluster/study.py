@@ -14,17 +14,21 @@ import contextlib
 import json
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-from nram.cluster.spec import Spec, Trial, digests_of, spec_from, trial_from
+from nram.cluster.checks import digests_of
+from nram.cluster.plan import Trial, trial_from
+from nram.cluster.spec import Spec
+from nram.cluster.spec_file import spec_from
 from nram.cluster.trial import Outcome, Place
 from nram.errors import NramError, UsageError, shown
 from nram.files import is_leftover, is_locked, locked, make_folder, read_json, write_atomically
 from nram.records import Tolerant, read_record
 from nram.runtime import versions
+from nram.training.settings import recipe_digest
 
 FORMAT = 1
 MOST_BYTES = 1 << 28
@@ -47,6 +51,8 @@ class StudyRecord(Tolerant):
     created: str = "unknown"
     id: str = ""
     """No other study has it."""
+    recipe: str = ""
+    """Of training, as `recipe_digest`; empty where nothing is trained."""
 
 
 class Study:
@@ -99,7 +105,10 @@ class Study:
         words = tuple(word.encode(errors="replace").decode() for word in arguments)
         created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         values = [asdict(trial) for trial in trials]
-        record = StudyRecord(FORMAT, spec.to_json(), values, digests_of(spec), versions(), words, created, token_hex(6))
+        recipe = "" if spec.verb == "search" else recipe_digest()
+        record = StudyRecord(
+            FORMAT, spec.to_json(), values, digests_of(spec), versions(), words, created, token_hex(6), recipe
+        )
         write_atomically(
             self.path / "study.json", (json.dumps(asdict(record), indent=1, allow_nan=False) + "\n").encode()
         )
@@ -134,6 +143,12 @@ class Study:
             raise NramError(f"{where} cannot be used: it has a trial twice; restore it from a copy")
         return found
 
+    def as_begun(self, spec: Spec) -> Spec:
+        """A specification with what was decided when the study began, where it leaves that open."""
+        if spec.resources.gpus is not None:
+            return spec
+        return replace(spec, resources=replace(spec.resources, gpus=self.spec.resources.gpus))
+
     def require_same(self, spec: Spec) -> None:
         """Refuse to go on with another specification, or with other files than the study began with."""
         record, now = self.record, spec.to_json()
@@ -146,14 +161,17 @@ class Study:
             text = "\n".join(changed)
             raise UsageError(f"{self.path} is a study with another specification; choose another --out:\n{text}")
         digests = digests_of(spec)
-        if others := [file for file in digests if record.files.get(file) != digests[file]]:
+        if others := [file for file, digest in digests.items() if record.files.get(file, digest) != digest]:
             raise UsageError(
                 f"{self.path} began with another content of {', '.join(others)}: restore it, or choose another --out"
             )
 
     def differences(self) -> list[str]:
-        """The versions that have changed since the study began."""
-        before, now = self.record.versions, versions()
+        """What has changed since the study began: versions, and the recipe of training."""
+        record = self.record
+        before, now = record.versions, versions()
+        if record.recipe:
+            before, now = before | {"the recipe": record.recipe}, now | {"the recipe": recipe_digest()}
         return [f"{name} was {before.get(name)}, is {now[name]}" for name in now if before.get(name) != now[name]]
 
     # ---- results

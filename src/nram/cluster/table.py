@@ -7,7 +7,8 @@ import statistics
 from collections.abc import Iterable
 from typing import Any
 
-from nram.cluster.spec import Trial, as_word
+from nram.cluster.plan import Trial
+from nram.cluster.spec import as_word
 from nram.cluster.trial import Outcome
 from nram.display import text_table
 

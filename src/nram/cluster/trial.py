@@ -10,14 +10,15 @@ import contextlib
 import json
 import platform
 import shlex
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from nram.cluster.spec import SearchSettings, Trial, reading_of, settings_of
+from nram.cluster.clock import Clock
+from nram.cluster.options import SearchSettings, reading_of, settings_of
+from nram.cluster.plan import Trial
 from nram.errors import NramError, UsageError
 from nram.extensions import get_task, is_task_file
 from nram.files import locked, read_json, write_atomically
@@ -39,7 +40,6 @@ from nram.training.run_folder import RunFolder
 PROGRAM = "program.nram"  # of a search, in its folder
 MOST_BYTES = 1 << 22  # of what a trial came to
 LOCK_SECONDS = 30.0  # a process that was killed may hold the lock a little longer
-SAVED = (PROGRAM + ".search", "search.json", "report.json")  # what a search or learning goes on from
 KEPT = ("perfect_members", "halting_members", "best_validation_exact_hard", "group", "stages", "converged")
 
 End = Literal["finished", "budget", "stopped early"]
@@ -266,17 +266,23 @@ def _search(trial: Trial, place: Place, told: Callable[[Progress], None], stoppi
     path.mkdir(parents=True, exist_ok=True)
     reading = reading_of(settings) if trial.is_examples else None
     words = [] if settings.candidates is None else ["--candidates", str(settings.candidates)]
-    job = SearchJob.open(trial.subject, settings.space, seed=trial.seed, words=words, reading=reading)
-    out = path / PROGRAM
-    with _Clock(trial, place) as clock, job.saved_beside(out, resume=True) as saved:
+    job = SearchJob.open(
+        trial.subject, settings.space, seed=trial.seed, library=settings.library, words=words, reading=reading
+    )
+    out, searching = path / PROGRAM, _Searching(told)
+    with (
+        Clock(place.time(trial.name), path, lambda: searching.seconds) as clock,
+        job.saved_beside(out, resume=True) as saved,
+    ):
         left = max(0.1, trial.budget - clock.before)
         outcome = saved.run(
-            left, workers=cpu_cores(), candidates=settings.candidates, callbacks=_Searching(told), stopping=stopping
+            left, workers=cpu_cores(), candidates=settings.candidates, callbacks=searching, stopping=stopping
         )
+        searching.seconds = outcome.seconds
         program = outcome.program or outcome.best
         if program is not None:
             save_found(program, saved.place_of(outcome, out))
-        if outcome.program is None and stopping() and clock.now < trial.budget:
+        if outcome.program is None and stopping() and outcome.seconds < left:
             raise TrialStopped(f"{trial.name} was stopped")
         if outcome.program is not None:
             saved.remove_state(outcome, out)
@@ -292,7 +298,7 @@ def _learn(trial: Trial, place: Place, told: Callable[[Progress], None], stoppin
     path = place.run(trial.name)
     file = read_examples(Path(trial.subject), reading_of(settings))
     budget = trial.budget
-    with _Clock(trial, place) as clock:
+    with Clock(place.time(trial.name), path) as clock:
         job = LearningJob(
             file,
             path,
@@ -331,61 +337,17 @@ def _cpu() -> str:
     return f"{cores} x {platform.machine()} CPU" if cores > 1 else f"{platform.machine()} CPU"
 
 
-class _Clock:
-    """The seconds of a trial whose own files do not hold them. They are written when its state is saved.
-
-    So what was lost since then is not charged twice. Only the monotonic clock is read: nobody can set it.
-    """
-
-    def __init__(self, trial: Trial, place: Place):
-        self.path, self.folder = place.time(trial.name), place.run(trial.name)
-        self.before = 0.0
-        with contextlib.suppress(NramError, ValueError, TypeError):
-            self.before = max(0.0, float(read_json(self.path, 1 << 10))) if self.path.is_file() else 0.0
-        self.began = time.monotonic()
-
-    @property
-    def now(self) -> float:
-        return self.before + time.monotonic() - self.began
-
-    def __enter__(self) -> _Clock:
-        self.ending = threading.Event()
-        self.thread = threading.Thread(target=self._watch, daemon=True)
-        self.thread.start()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.ending.set()
-        self.thread.join()
-
-    def _signature(self) -> list[tuple[int, int]]:
-        found = []
-        for name in SAVED:
-            with contextlib.suppress(OSError):
-                status = (self.folder / name).stat()
-                found.append((status.st_ino, status.st_mtime_ns))
-        return found
-
-    def _watch(self) -> None:
-        last = self._signature()
-        while True:
-            ended = self.ending.wait(0.2)
-            if (now := self._signature()) != last:
-                last = now
-                with contextlib.suppress(NramError):  # a full disk: the state could not be saved either
-                    write_atomically(self.path, json.dumps(round(self.now, 2)).encode())
-            if ended:
-                return
-
-
 class _Searching(SearchCallbacks):
     def __init__(self, told: Callable[[Progress], None]):
         self.told = told
+        self.seconds = 0.0
+        """Of the search itself, in this process."""
 
     def note(self, text: str) -> None:
         print(text, flush=True)
 
     def report(self, report: SearchReport) -> None:
+        self.seconds = report.seconds
         self.told(Progress(f"round {report.round}, {report.candidates / 1e6:.1f}M candidates", report.seconds))
 
 

@@ -153,8 +153,9 @@ class MLflow:
         from mlflow.entities import Param  # pyright: ignore[reportMissingImports]
 
         self.client = MlflowClient()
-        self.id, rows = self.kept.read()
-        if self.id is not None:
+        found, rows = self.kept.read()
+        if found is not None:
+            self.id = found
             self.client.update_run(self.id, status="RUNNING")
             return rows
         name = os.environ.get("MLFLOW_EXPERIMENT_NAME", PROJECT)
@@ -178,7 +179,6 @@ class MLflow:
             ]
             self.client.log_batch(self.id, metrics=metrics)
 
-        assert self.id is not None
         self.kept.send(self.id, points, work)
 
     def close(self, result: dict[str, Any] | None) -> None:
