@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nram.extras import require
-from nram.runtime import Device, device_name, on_devices
+from nram.runtime import Device, device_name, on_devices, return_large_blocks
 from nram.training.callbacks import TrainingCallbacks
 from nram.training.config import TrainConfig
 from nram.training.run_folder import RunFolder
@@ -122,6 +122,7 @@ class TrainingJob:
         from nram.training.footprint import check_fits  # JAX
         from nram.training.trainer import train
 
+        return_large_blocks()
         check_fits(self.config, devices)
         name = device_name(devices)
         if self.folder.exists:
