@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from nram.search.display import SearchProgress
 from nram.search.engine import Search
 from nram.search.instances import Pool, task_pool
 from nram.search.job import SearchJob, Space
-from nram.search.schedule import STRUCTURES, forgets_tables, outdone, round_of_chains, strategies_of
+from nram.search.schedule import STRUCTURES, Chain, outdone, round_of_chains, still_promising, strategies_of
 from nram.search.state import Question, SearchState, load_state, save_state
 from nram.search.structure import Structure
 from nram.tasks.base import Instance
@@ -53,7 +54,7 @@ def test_the_progress_line_fits_into_80_columns_and_uses_plain_words(capsys):
     line = capsys.readouterr().err
     assert line == "a-name-of-fort: 9999 s, 9999.9M candidates, 9.99M a second, 99 counterexamples\n"
     assert len(line) <= 80
-    best = Best(Structure(3), 2, 48, 1.0, Instance([1, 0, 0], [1, 1, 0], [1], [1], 9), [1, 0, 0])
+    best = Best(Structure(3), 2, 48, 1.0, Instance([1, 0, 0], [1, 1, 0], [1], [1], 9), [1, 0, 0], load_program("copy"))
     SearchProgress("sum").best(best)
     assert capsys.readouterr().err.startswith("   1.0 s  3 registers: wrong on 2 of 48; on 1 0 0 cell 1 is 0")
 
@@ -100,8 +101,7 @@ def test_a_search_that_goes_on_from_its_file_ends_like_one_left_alone(tmp_path: 
     whole = _search(task_pool(task, 3), **settings).run(on_round=states.append)
     question = Question("merge", 3, settings["structures"])
     # Late enough for chains that go on from what others have left.
-    saved = states[4]
-    assert saved.left
+    saved = next(state for state in states if state.left)
     save_state(tmp_path / "saved", question, saved)
     again = _search(task_pool(task, 3), **settings, state=load_state(tmp_path / "saved", question)).run()
     assert again.state.candidates == whole.state.candidates and again.program == whole.program
@@ -164,14 +164,24 @@ def test_out_of_time_the_best_so_far_is_kept():
     assert outcome.program is None and outcome.stopped and outcome.best is not None
 
 
-def test_what_chains_leave_is_used_by_the_next_two_rounds_and_then_forgotten():
-    going_on = [any(chain.strategy.goes_on for chain in round_of_chains(n, 0, STRUCTURES)) for n in range(12)]
-    assert going_on == [False] * 4 + [True, True, False, True, True, False, True, True]
-    assert [forgets_tables(n) for n in range(3, 10)] == [True, False, False, True, False, False, True]
+def _round(number: int, going_on: Collection[Structure] = (), passed_over: Collection[Structure] = ()) -> list[Chain]:
+    return round_of_chains(
+        number, 0, STRUCTURES, lambda one: strategies_of(number, going_on=one in going_on), passed_over
+    )
+
+
+def test_chains_go_on_from_a_table_as_long_as_this_gains_something():
+    one, other, third = STRUCTURES[:3]
+    going_on = {chain.structure for chain in _round(4, {one}) if chain.strategy.goes_on}
+    assert going_on == {one}
+    assert still_promising(2, {}, {one: 5.0}, {one}) == set()  # the chains were too short
+    assert still_promising(3, {}, {one: 5.0}, {one}) == {one}
+    before, now = {one: 5.0, other: 5.0, third: 5.0}, {one: 4.0, other: 5.0, third: 5.0}
+    assert still_promising(4, before, now, {one, other}) == {one, third}  # the third had no chains
 
 
 def test_every_structure_gets_its_share_and_chains_grow():
-    rounds = [round_of_chains(number, 0, STRUCTURES) for number in range(10)]
+    rounds = [_round(number) for number in range(10)]
     assert {chain.structure for chain in rounds[-1]} == set(STRUCTURES)
     assert {chain.structure for chain in rounds[-2]} < set(STRUCTURES)
     longest = [max(chain.budget for chain in chains) for chains in rounds]
@@ -185,8 +195,8 @@ def test_structures_that_come_nearest_get_most_chains_and_none_is_left_out():
     del costs[STRUCTURES[4]]  # nothing is known about it
     passed_over = outdone(costs)
     assert passed_over == {STRUCTURES[3], *STRUCTURES[5:]} and not outdone({STRUCTURES[0]: 1.0})
-    early, late = (round_of_chains(n, 0, STRUCTURES, passed_over=passed_over) for n in (2, 3))
-    assert early == round_of_chains(2, 0, STRUCTURES)
+    early, late = (_round(n, passed_over=passed_over) for n in (2, 3))
+    assert early == _round(2)
     of = {structure: [chain.strategy for chain in late if chain.structure == structure] for structure in STRUCTURES[:5]}
     assert [len(of[structure]) for structure in STRUCTURES[:5]] == [5, 5, 5, 1, 5]
     assert of[STRUCTURES[3]] == [strategies_of(3)[0]]

@@ -45,8 +45,7 @@ PARTS = 4  # of a verification, each with its budget
 MOST_EVENTS = 1000  # of a job; the oldest of those that only show progress are thinned out
 MOST_EVENT = 1 << 24  # bytes
 MOST_PROGRESS = 1 << 18  # bytes of an event that shows progress
-PROGRESS = ("report", "training", "best", "program", "activity", "note")
-LASTING = ("best", "program")  # the last one of each is kept
+PROGRESS = ("report", "training", "best", "activity", "note")
 POLL = 0.1  # seconds between two looks at the events of a job
 CLOSING = 12.0  # seconds for all jobs to save, when the server ends; they take less, or end by themselves
 SENDING = 5.0  # seconds for the request to reach a process that begins
@@ -70,11 +69,11 @@ class Events:
             self._events.append((self._last, name, value))
             if len(self._events) > MOST_EVENTS:
                 half = len(self._events) // 2
-                last = {name: number for number, name, _ in self._events}
+                best = next((number for number, name, _ in reversed(self._events) if name == "best"), None)
                 self._events[:half] = [
                     one
                     for index, one in enumerate(self._events[:half])
-                    if one[1] not in PROGRESS or index % 2 or (one[1] in LASTING and last[one[1]] == one[0])
+                    if one[1] not in PROGRESS or index % 2 or one[0] == best
                 ]
 
     def after(self, number: int) -> list[tuple[int, str, Any]]:
@@ -206,7 +205,7 @@ class Jobs:
         job = self.find(id)
         text = None if job.result is None else job.result.get("program")
         if text is None:
-            text = next((value["text"] for _, name, value in reversed(job.events.after(0)) if name == "program"), None)
+            text = next((value["program"] for _, name, value in reversed(job.events.after(0)) if name == "best"), None)
         if text is None:
             raise Refused(f"the job {id} has no program yet", 409)
         return program_from(text)

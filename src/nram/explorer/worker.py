@@ -251,6 +251,7 @@ class _Telling(LearningCallbacks):
 
     def best(self, best: Best) -> None:
         instance = best.smallest
+        text = program_to_text(simplify(best.program))
         value = {
             "text": best_in_words(best, self.file.layout),
             "wrong": best.wrong,
@@ -260,12 +261,9 @@ class _Telling(LearningCallbacks):
             "expected": instance.output,
             "cells": wrong_cells(best.obtained, instance),
             "steps": instance.steps,
+            "program": text if len(text) <= MOST_PROGRAM else None,
         }
         self.emit("best", value)
-        if best.program is not None:
-            text = program_to_text(simplify(best.program))
-            if len(text) <= MOST_PROGRAM:
-                self.emit("program", {"text": text})
 
     def refused(self, judgement: Judgement) -> None:
         self.wrong_on_held_out += 1

@@ -35,7 +35,7 @@ class Best:
     smallest: Instance
     """The smallest one with a wrong cell, or the smallest on which it does not halt."""
     obtained: list[int]
-    program: Program | None = None
+    program: Program
     """As it was found, not simplified."""
 
 

@@ -254,7 +254,7 @@ export class LearnView {
   /** Begin to show a job from its first event. */
   forget() {
     this.close();
-    Object.assign(this, { points: [], bestFound: null, failure: null, program: null, found: null, now: 0, runs: new Map() });
+    Object.assign(this, { points: [], bestFound: null, found: null, now: 0, runs: new Map() });
     this.problem.hidden = this.best.hidden = this.result.hidden = this.training.hidden = true;
     this.wrong.element.hidden = true;
     this.stopButton.hidden = true;
@@ -274,7 +274,6 @@ export class LearnView {
       activity: ({ text }) => setText(this.activity, text),
       report: (report) => this.report(report),
       best: (best) => this.better(best),
-      program: ({ text }) => this.showProgram(text),
       training: (report) => this.train(report),
       result: (result) => this.finish(result),
       failed: ({ error }) => this.failed(error),
@@ -339,14 +338,11 @@ export class LearnView {
     this.points.push([best.seconds, best.wrong]);
     this.now = Math.max(this.now ?? 0, best.seconds);
     setText(this.bestWords, `After ${best.seconds.toFixed(1)} s, ${best.text}.`);
+    const long = best.program === null; // too long to be sent
+    setText(this.bestText, long ? "" : tableOf(best.program));
+    this.watchBest.hidden = this.bestText.hidden = long;
     this.best.hidden = false;
     this.later();
-  }
-
-  showProgram(text) {
-    this.program = text;
-    this.failure = this.bestFound; // of this program: the next one may be better before its text is here
-    setText(this.bestText, tableOf(text));
   }
 
   train(report) {
@@ -381,9 +377,9 @@ export class LearnView {
   }
 
   showFailure() {
-    const { input, expected, cells, steps } = this.failure;
+    const { input, expected, cells, steps, program } = this.bestFound;
     const output = cells.map((cell) => `${cell}=${expected[cell]}`).join(" ");
-    this.app.go("machine", { ...valuesOf({ text: this.program }), memory: input.join(" "), expected: output, steps });
+    this.app.go("machine", { ...valuesOf({ text: program }), memory: input.join(" "), expected: output, steps });
   }
 
   // ---- the end
