@@ -5,7 +5,8 @@
     python benchmarks/tables.py arms results/ablation.jsonl
 
 Every trial that has ended is a line, whether or not it learned, and none is there twice. To what `nram sweep` keeps
-come the fingerprint of the recipe and, for the paper's protocol, how many members had converged after how many updates.
+come the fingerprint of the recipe with which the study began and, for the paper's protocol, how many members had
+converged after how many updates.
 With `--first`, the first-ranked member of a finished run is tested on 1,000 fresh instances, up to the size of training
 and at n = 50.
 """
@@ -13,7 +14,6 @@ and at n = 50.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import sys
 from pathlib import Path
@@ -22,18 +22,18 @@ from typing import Any
 from convergence import first_member
 
 ROOT = Path(__file__).parent.parent
-RECIPE = ROOT / "src" / "nram" / "training" / "recipe.toml"
 SAME = ("seed", "learned", "ended", "seconds", "device", "versions")
 
 
-def line_of(study: Path, outcome: dict[str, Any], resources: dict[str, Any], first: bool) -> dict[str, Any]:
-    """The line of a trial, from its line in results.jsonl and its run folder."""
+def line_of(study: Path, outcome: dict[str, Any], record: dict[str, Any], first: bool) -> dict[str, Any]:
+    """The line of a trial, from its line in results.jsonl, its run folder, and the study.json of its study."""
+    resources = record["spec"]["resources"]
     run, subject = study / outcome["run"], Path(outcome["subject"])
     line = {"subject": subject.name, "arm": outcome["label"] or "all"}
     line |= {"command": outcome["command"].replace(f"{ROOT.resolve()}/", "")}
     line |= {name: outcome[name] for name in SAME} | {"limit": outcome["budget"]}
     line |= {"cores": resources["cores"], "gpus": resources["gpus"]} | outcome["result"]
-    line |= {"recipe": hashlib.sha256(RECIPE.read_bytes()).hexdigest()[:12]}
+    line |= {"recipe": record["recipe"]} if record.get("recipe") else {}
     if (_read(run / "run.json").get("config") or {}).get("ranked_by") == "training":
         line |= members_by_updates(run)
     if first and outcome["verb"] == "train" and (run / "result.json").is_file():
@@ -79,10 +79,10 @@ def main(words: list[str]) -> int:
     for study in arguments.study:
         if not (study / "results.jsonl").is_file():
             parser.error(f"{study} is not a study that has run: it has no results.jsonl")
-        resources = _read(study / "study.json")["spec"]["resources"]
+        record = _read(study / "study.json")
         found = map(json.loads, (study / "results.jsonl").read_text().splitlines())
         found = sorted(found, key=lambda one: (one["subject"], one["label"], one["seed"]))
-        lines += [line_of(study, outcome, resources, arguments.first) for outcome in found]
+        lines += [line_of(study, outcome, record, arguments.first) for outcome in found]
     arguments.out.write_text("".join(json.dumps(line) + "\n" for line in lines))
     print(f"{len(lines)} lines in {arguments.out}")
     return 0

@@ -16,6 +16,7 @@ import argparse
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import time
@@ -24,8 +25,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from nram.cluster.pool import gpu_names
+from nram.cluster.gpus import gpu_names
+from nram.cluster.spec_file import read_spec
 from nram.display import text_table
+from nram.runtime import cpu_cores
 from nram.training.history import rough_duration
 
 ROOT = Path(__file__).parent.parent
@@ -50,6 +53,12 @@ class Result:
     page: str = "README.md"
 
     @property
+    def cores(self) -> int:
+        """Those of one trial, in the studies that the commands run."""
+        specs = re.findall(r"nram sweep (\S+\.toml)", " ".join(self.commands))
+        return max((read_spec(ROOT / spec).resources.cores for spec in specs), default=1)
+
+    @property
     def duration(self) -> str:
         return "not measured" if self.seconds is None else rough_duration(self.seconds)
 
@@ -67,7 +76,7 @@ def listed(results: list[Result], gpus: int) -> str:
 
 
 def _fits(result: Result, gpus: int) -> bool:
-    return result.needs == "cpu" or gpus > 0
+    return result.cores <= cpu_cores() and (result.needs == "cpu" or gpus > 0)
 
 
 def run(result: Result) -> bool:

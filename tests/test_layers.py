@@ -64,7 +64,7 @@ LAYERS = {
     "training programs search learning",
     "cluster.display": "display messages training cluster",
     "cluster.storage": "errors files cluster",
-    "cluster.connection": "errors runtime",
+    "cluster.connection": "errors runtime cluster",
     "cluster.on_ray": "errors files runtime cluster cluster.connection cluster.storage",
     "cluster.chains_on_ray": "errors search cluster.connection",
     "reproduction": "errors extras limits files runtime tasks extensions machine training programs pictures "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -12,7 +13,9 @@ from pathlib import Path
 import pytest
 from support.studies import Sweep
 
-from nram.cluster.spec import check_trials, read_spec, trials_of
+from nram.cluster.checks import check_trials
+from nram.cluster.plan import trials_of
+from nram.cluster.spec_file import read_spec
 
 ROOT = Path(__file__).parents[2]
 RESULTS = tomllib.loads((ROOT / "benchmarks" / "reproduce.toml").read_text())["results"]
@@ -105,6 +108,14 @@ def test_the_list_says_what_fits_and_nothing_runs():
     words = [sys.executable, str(ROOT / "benchmarks" / "reproduce.py")]
     found = subprocess.run([*words, "--list"], capture_output=True, text=True, check=True).stdout
     assert [line.split()[0] for line in found.splitlines()[1:]] != [] and "recipe-two-cores" in found
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cores)})  # the process that is started inherits it
+    try:
+        found = subprocess.run([*words, "--list"], capture_output=True, text=True, check=True).stdout
+    finally:
+        os.sched_setaffinity(0, cores)
+    fits = {line.split()[0]: line.split()[-1] for line in found.splitlines()[1:]}
+    assert (fits["recipe-two-cores"], fits["proofs"]) == ("no", "yes")
     found = subprocess.run([*words, "recipes"], capture_output=True, text=True)
     assert found.returncode == 2 and "unknown: recipes; choose from recipe-gpu" in found.stderr
 
@@ -131,6 +142,17 @@ steps = 80
 population = 8
 max_complexity = 3
 """
+
+
+def test_lines_have_the_recipe_with_which_their_study_began(tmp_path: Path):
+    record = {"spec": {"resources": {"cores": 2, "gpus": 0}}, "recipe": "abc"}
+    (tmp_path / "study.json").write_text(json.dumps(record))
+    outcome = {"verb": "train", "subject": "copy", "label": "", "command": "nram train copy", "run": "runs/copy-0"}
+    outcome |= {"seed": 0, "learned": True, "ended": "finished", "seconds": 1.0, "device": "CPU", "versions": {}}
+    (tmp_path / "results.jsonl").write_text(json.dumps(outcome | {"budget": 9.0, "result": {}}) + "\n")
+    script, out = str(ROOT / "benchmarks" / "lines.py"), tmp_path / "lines.jsonl"
+    subprocess.run([sys.executable, script, str(tmp_path), "--out", str(out)], check=True)
+    assert json.loads(out.read_text())["recipe"] == "abc"
 
 
 @pytest.mark.slow

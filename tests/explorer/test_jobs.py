@@ -216,7 +216,7 @@ def test_a_job_outlives_its_page_and_ends_with_the_server_however_that_ends(tmp_
             for _ in range(2):  # a page closes, and another one comes
                 with requested(url, "GET", f"/api/jobs/{job}/events") as answer:
                     assert answer.readline() == b"event: begin\n"
-                    assert any(line == b"event: program\n" for line in answer)
+                    assert any(line == b"event: best\n" for line in answer)
             (worker,) = children_of(server.pid)
         finally:
             server.kill()

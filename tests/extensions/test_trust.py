@@ -329,7 +329,7 @@ MAY_EXECUTE = {
     "__init__.py": "exports",
     "bench/programs.py": "the problems of the suite, which ship with nram",
     "cli": "the user's arguments",
-    "cluster/spec.py": "files that the user named or trusts, of all that a specification names",
+    "cluster/checks.py": "files that the user named or trusts, of all that a specification names",
     "cluster/trial.py": "the same files, which the specification's check has let through",
     "explorer/jobs.py": "the files that nram serve was given: it only looks their names up",
     "explorer/worker.py": "the same files, in the process of a job",
