@@ -1,10 +1,14 @@
 """What `nram sweep` adds to the trials of a study: the same trials by hand and as a study, in turn.
 
     python benchmarks/overhead.py --out results/overhead.jsonl
+    python benchmarks/overhead.py --starts --out results/start-up.jsonl
 
 A round trains four small populations for a fixed number of updates, one after another: by `nram train`, then by `nram
 sweep --workers 1`. Each half of a round gives a line of JSON, with the seconds by the clock and those of the processor.
 Every half begins in an empty folder, and compiled code comes from the cache. Run nothing else on the machine meanwhile.
+
+`--starts` measures the seconds from the command to the first process of a trial, of a small study and a large one, on
+this machine's cores and on a Ray cluster that the command starts here. The study is stopped then.
 """
 
 from __future__ import annotations
@@ -13,6 +17,8 @@ import argparse
 import json
 import platform
 import resource
+import shlex
+import signal
 import subprocess
 import sys
 import tempfile
@@ -24,6 +30,7 @@ from typing import Any
 from nram.runtime import cpu_cores, versions
 
 TASK, SEEDS = "access", 4
+SIZES = 2, 900  # trials of the studies whose start is measured
 SETTINGS = {"copies": 1, "population": 64, "registers": 3, "repeats": 1, "hidden": 8, "controller": "mlp"}
 
 
@@ -64,18 +71,55 @@ def rounds(count: int, settings: dict[str, Any]) -> Iterator[dict[str, Any]]:
         for how, work in (("by hand", by_hand), ("nram sweep", by_sweep)):
             line = {"subject": TASK, "seed": number, "how": how, **measured(work, settings)}
             print(line, flush=True)
-            device = f"{cpu_cores()} x {platform.machine()} CPU"
-            yield line | {"command": " ".join(sys.argv), "device": device, "versions": versions()}
+            yield line
+
+
+def starts(count: int) -> Iterator[dict[str, Any]]:
+    for seed in range(count):
+        for trials in SIZES:
+            for where, words in (("processes", []), ("ray", ["--address", "local"])):
+                line = {
+                    "subject": TASK,
+                    "seed": seed,
+                    "trials": trials,
+                    "where": where,
+                    "seconds": start(trials, words),
+                }
+                print(line, flush=True)
+                yield line
+
+
+def start(trials: int, words: list[str]) -> float:
+    """The seconds until a study has started the process of a trial."""
+    with tempfile.TemporaryDirectory() as name:
+        spec, study = Path(name, "study.toml"), Path(name, "study")
+        spec.write_text(f'verb = "search"\ntasks = ["{TASK}"]\nseeds = "0..{trials - 1}"\nbudget = 60\n')
+        command = [sys.executable, "-m", "nram", "sweep", str(spec), "--out", str(study), *words]
+        began = time.monotonic()
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+            while not list(study.glob("trials/*.log")):
+                if process.poll() is not None or time.monotonic() > began + 120:
+                    process.kill()
+                    sys.exit(f"no trial has started: {process.communicate()[1][-500:]}")
+                time.sleep(0.01)
+            seconds = time.monotonic() - began
+            process.send_signal(signal.SIGINT)
+            process.communicate()
+    return round(seconds, 2)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--starts", action="store_true", help="measure the start of studies instead")
     parser.add_argument("--steps", type=int, default=3000, help="updates of each trial (default: 3000)")
     parser.add_argument("--out", type=Path, required=True, help="the file to which a line for each half is added")
     chosen = parser.parse_args()
+    lines = starts(chosen.rounds) if chosen.starts else rounds(chosen.rounds, SETTINGS | {"steps": chosen.steps})
+    device = f"{cpu_cores()} x {platform.machine()} CPU"
     with chosen.out.open("a") as out:
-        for line in rounds(chosen.rounds, SETTINGS | {"steps": chosen.steps}):
+        for line in lines:
+            line |= {"command": shlex.join(["python", *sys.argv]), "device": device, "versions": versions()}
             out.write(json.dumps(line) + "\n")
 
 

@@ -474,6 +474,17 @@ def overhead(found: Lines) -> list[list[str]]:
     return [*rows, last]
 
 
+def start_up(found: Lines) -> list[list[str]]:
+    """The seconds from the command to the first process of a trial, for each size of study and place."""
+    rows = [["trials of the study", "on", "starts", "median", "from, to"]]
+    lines = [line for some in found.values() for line in some]
+    for trials, where in dict.fromkeys((line["trials"], line["where"]) for line in lines):
+        seconds = [line["seconds"] for line in lines if (line["trials"], line["where"]) == (trials, where)]
+        rows.append([str(trials), where, str(len(seconds)), f"{statistics.median(seconds):.1f} s"])
+        rows[-1].append(f"{min(seconds):.1f} to {max(seconds):.1f} s")
+    return rows
+
+
 def scaling(found: Lines) -> list[list[str]]:
     """One search on more and more workers: medians, a row for each place and number of workers."""
     rows = [["", "chains run on", "workers", "runs", "seconds", "candidates per second", "whole process"]]
@@ -504,6 +515,7 @@ KINDS: dict[str, Callable[[Lines], list[list[str]]]] = {
     "native": native,
     "scaling": scaling,
     "overhead": overhead,
+    "start-up": start_up,
     "suite": suite,
     "ten-tasks": ten_tasks,
     "chains": chains,

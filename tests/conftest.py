@@ -3,6 +3,7 @@
 Warnings are errors too, through pyproject.toml.
 """
 
+import gc
 import os
 import signal
 import subprocess
@@ -26,6 +27,9 @@ from nram.extensions.modules import REGISTRY
 from nram.modules import MODULES
 from nram.tasks import TASKS
 
+# JAX keeps millions of objects alive in a process of tests. Looking through all of them as often as Python does by
+# default is a tenth of the processor time.
+gc.set_threshold(200_000, 20, 100)
 jax.config.update("jax_num_cpu_devices", 2)  # must be said before JAX starts
 jax.config.update("jax_numpy_rank_promotion", "raise")
 

@@ -150,6 +150,7 @@ def test_the_installed_command_line_works(installed: Path, tmp_path: Path):
     assert json.loads(run(command, "tasks", "my_task.py", "--json", cwd=tmp_path))[0]["name"] == "my_task"
 
 
+@pytest.mark.slow
 def test_the_installed_search_finds_a_program(installed: Path, tmp_path: Path):
     words = ("search", "access", "--registers", "2", "--budget", "60", "--out", "access.nram", "--json")
     found = json.loads(run(installed / "nram", *words, cwd=tmp_path))

@@ -13,6 +13,7 @@ def measured(nram):
     return nram.run("bench", "step", *words, "--seconds", "1", "--json", XLA_FLAGS=quick)
 
 
+@pytest.mark.slow
 def test_json_has_the_rates_of_plain_fast_and_reference(measured):
     assert measured.status == 0, measured.err
     for name in ("plain", "fast", "reference"):
@@ -21,6 +22,7 @@ def test_json_has_the_rates_of_plain_fast_and_reference(measured):
     assert measured.value["why_plain"] is None
 
 
+@pytest.mark.slow
 def test_json_says_what_was_measured_and_on_what(measured):
     assert measured.value["configuration"] == {**SHAPE, "controller": "mlp", "states": 4, "population": 1}
     assert measured.value["device"]

@@ -96,6 +96,7 @@ def test_resources_that_no_machine_has_are_refused_and_nothing_is_left_behind(cl
     assert not (sweep.folder / "study").exists()
 
 
+@pytest.mark.slow
 def test_a_study_asks_the_machines_of_a_cluster_for_their_gpus(sweep: Sweep):
     """A machine whose GPUs JAX cannot use: the note comes from a task that ran there."""
     machine = RayCluster(1, gpus=2)
@@ -227,25 +228,46 @@ def test_a_study_goes_on_with_another_cluster_after_its_head_was_lost(sweep: Swe
 def test_a_hundred_kills_lose_nothing_and_change_no_bit(sweep: Sweep):
     """Processes of trials, workers, nodes and drivers die at random moments.
 
-    SEED and KILLS say which and how many. KILLS_OUT names a file that gets a line with what was killed.
+    One study after another, until there were so many kills. SEED and KILLS say which and how many. KILLS_OUT names a
+    file that gets a line for each study with what was killed.
     """
-    kills, source = int(os.environ.get("KILLS", "100")), random.Random(int(os.environ.get("SEED", "0")))
-    seeds = f"'0..{max(3, kills // 4)}'"
-    spec = sweep.spec(TRAIN, seeds)
-    sweep.run(spec, "--out", "calm")
-    study, counted = sweep.folder / "killed", Counter()
+    kills, seed = int(os.environ.get("KILLS", "100")), int(os.environ.get("SEED", "0"))
+    source, counted, number = random.Random(seed), Counter(), 0
+    while counted.total() < kills:
+        spec = sweep.spec(TRAIN, f"'{TRIALS * number}..{TRIALS * (number + 1) - 1}'")
+        calm, study = sweep.folder / f"calm-{number}", sweep.folder / f"killed-{number}"
+        sweep.run(spec, "--out", calm)
+        killed, commands = killed_at_random(sweep, spec, study, kills - counted.total(), source)
+        lines = lines_of(study)
+        assert sorted(line["trial"] for line in lines) == sorted(line["trial"] for line in lines_of(calm))
+        assert all(line["ended"] == "finished" for line in lines)
+        for line in lines:
+            assert ending(study / line["run"]) == ending(calm / line["run"]), line["trial"]
+        counted.update(killed)
+        number += 1
+        if out := os.environ.get("KILLS_OUT"):
+            line = {"study": number, "killed": killed, "commands": commands, "trials": len(lines), "seed": seed}
+            with open(out, "a") as file:
+                file.write(json.dumps(line) + "\n")
+
+
+TRIALS = 26  # of each study that is killed
+
+
+def killed_at_random(sweep: Sweep, spec: Path, study: Path, most: int, source: random.Random) -> tuple[Counter, int]:
+    """Run a study to its end on two nodes, with at most so many kills. Returns what was killed, and the commands."""
+    counted, commands = Counter(), 1
     cluster = RayCluster(2)
     words = (spec, "--out", study, "--resume", "--address", cluster.address)
     process = sweep.start_with_log(*words)
-    drivers = 1
     try:
-        while counted.total() < kills:
+        while counted.total() < most:
             time.sleep(source.uniform(0.5, 6))
             if process.poll() is not None:
                 if process.returncode == 0:
                     break
                 process = sweep.start_with_log(*words)
-                drivers += 1
+                commands += 1
             match source.choices(("process", "worker", "node", "driver"), (10, 6, 2, 1))[0]:
                 case "process":
                     counted["process"] += kill(study, source.choice)
@@ -260,21 +282,13 @@ def test_a_hundred_kills_lose_nothing_and_change_no_bit(sweep: Sweep):
             print(f"{dict(counted)}, {len(list(study.glob('trials/*.json')))} ended", flush=True)
         process.wait(900)
         for _ in range(20):
-            process = sweep.start_with_log(*words)
-            process.wait(900)
             if process.returncode == 0:
                 break
+            process = sweep.start_with_log(*words)
+            commands += 1
+            process.wait(900)
         assert process.returncode == 0, (sweep.folder / "log.txt").read_text()[-3000:]
     finally:
         process.kill()
         cluster.close()
-    lines, calm = lines_of(study), lines_of(sweep.folder / "calm")
-    assert sorted(line["trial"] for line in lines) == sorted(line["trial"] for line in calm)
-    assert all(line["ended"] == "finished" for line in lines)
-    for line in lines:
-        assert ending(study / line["run"]) == ending(sweep.folder / "calm" / line["run"]), line["trial"]
-    assert counted.total() >= kills, f"the study ended after {counted.total()} kills"
-    if out := os.environ.get("KILLS_OUT"):
-        line = {"killed": counted, "commands": drivers, "trials": len(lines), "seed": os.environ.get("SEED", "0")}
-        with open(out, "a") as file:
-            file.write(json.dumps(line) + "\n")
+    return counted, commands

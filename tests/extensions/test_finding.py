@@ -102,6 +102,7 @@ def test_settings_take_names_and_files_and_keep_whole_paths(tmp_path, monkeypatc
         load_config("access", overrides=["modules=READ,quarter.py"])
 
 
+@pytest.mark.slow
 def test_a_run_goes_all_the_way(tmp_path):
     def nram(*words: str) -> subprocess.CompletedProcess[str]:
         environment = {**os.environ, "JAX_PLATFORMS": "cpu"}

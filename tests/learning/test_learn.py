@@ -266,6 +266,7 @@ def test_a_learned_program_that_cannot_be_saved_is_shown_and_saved_elsewhere(tmp
     assert score_of(program, read_examples(path).examples).exact
 
 
+@pytest.mark.slow
 def test_training_within_a_budget_ends_with_its_best_program_judged_on_the_examples_as_given(tmp_path: Path, capsys):
     path, out = _last_element(tmp_path), tmp_path / "out"
     status = main(["learn", str(path), "--method", "train", "--budget", "1", "--out", str(out), "--json"])

@@ -142,6 +142,7 @@ def test_a_stopped_run_ends_in_the_same_bits(tmp_path):
     assert ending(tmp_path / "whole") == ending(tmp_path / "parts")
 
 
+@pytest.mark.slow
 def test_python_trains_by_the_protocol_too(tmp_path):
     small = {"population": 6, "steps": 20, "check_every": 20, "batch": 4, "validation": 30, "max_complexity": 2}
     settings = small | {

@@ -19,7 +19,7 @@ from nram.programs.prove import check_certificate, load_certificate, shipped, sh
 from nram.programs.text import from_text, to_text
 
 PROVEN = [entry for entry in zoo_entries() if entry.has_certificate]
-LONG = ("merge@trained", "merge@searched")  # by far the largest: the solvers need 6 s and more
+LONG = ("merge@trained", "merge@searched", "walkbst@trained")  # the largest: the solvers need 6 s and more
 RIGHT = Path(__file__).parents[1] / "right"
 
 
