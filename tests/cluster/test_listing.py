@@ -87,10 +87,13 @@ def study(tmp_path: Path) -> Path:
     return study
 
 
-def test_clean_removes_the_checkpoints_of_trials_that_have_ended(study: Path, capsys: pytest.CaptureFixture[str]):
+def test_clean_removes_the_only_weights_of_a_trial_if_it_is_asked_to(study: Path, capsys: pytest.CaptureFixture[str]):
     before = {path for path in study.rglob("*") if path.is_file()}
     assert main(["runs", "clean", str(study), "--yes"]) == 0
-    assert "the checkpoint of a trial that has ended" in capsys.readouterr().out
+    assert {path for path in study.rglob("*") if path.is_file()} == before
+    assert main(["runs", str(study), "--unlearned"]) == 2
+    assert main(["runs", "clean", str(study), "--yes", "--unlearned"]) == 0
+    assert "of a trial that ended unlearned: its only weights" in capsys.readouterr().out
     gone = before - {path for path in study.rglob("*") if path.is_file()}
     folders = ("budget", "early", "learned/training/0")
     assert gone == {study / "runs" / folder / "checkpoint.safetensors" for folder in folders}
@@ -98,7 +101,7 @@ def test_clean_removes_the_checkpoints_of_trials_that_have_ended(study: Path, ca
 
 def test_a_checkpoint_stays_if_its_trial_goes_on_meanwhile(study: Path):
     (entry,) = entries([study])
-    found = list(removable(entry))
+    found = list(removable(entry, unlearned=True))
     (study / "trials" / "budget.json").unlink()
     with pytest.raises(NramError, match="budget/checkpoint.safetensors stays"):
         remove(found)

@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from nram.cluster.checks import with_digests
 from nram.cluster.plan import Trial
 from nram.cluster.trial import Place, Progress, TrialStopped, run_trial
+from nram.errors import NramError
 from nram.search.engine import Search
+from nram.search.job import SearchJob
 
 BUDGET = 1000.0
 MERGE = Trial("merge-0", "search", "merge", 0, budget=BUDGET)
@@ -57,3 +60,68 @@ def test_a_search_whose_budget_is_over_has_ended(tmp_path: Path, skipped: list[f
     outcome = run_trial(MERGE, place_in(tmp_path), told.append, stopping)
     assert (outcome.ended, outcome.learned) == ("budget", False)
     assert 2 * BUDGET <= outcome.seconds < 3 * BUDGET
+
+
+ACCESS = Trial("access-0", "search", "access", 0, settings={"registers": 2}, budget=BUDGET)
+
+
+def test_a_search_that_is_killed_before_its_state_is_removed_has_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    place = place_in(tmp_path)
+    monkeypatch.setattr(SearchJob, "remove_state", killed)
+    with pytest.raises(KeyboardInterrupt):
+        run_trial(ACCESS, place)
+    outcome = place.read_outcome(ACCESS.name)
+    assert outcome is not None and outcome.learned and run_trial(ACCESS, place) == outcome
+
+
+def test_a_search_that_begins_anew_is_not_charged_for_the_time_before(tmp_path: Path):
+    place = place_in(tmp_path)
+    assert run_trial(ACCESS, place).learned
+    place.outcome(ACCESS.name).unlink()
+    place.time(ACCESS.name).write_text(str(BUDGET - 0.01))
+    outcome = run_trial(ACCESS, place)
+    assert outcome.learned and outcome.seconds < BUDGET / 2
+
+
+TASK = """from nram.tasks import StepLimit, Task
+
+TASK = Task(
+    name="first",
+    summary="Copy the first element.",
+    layout="0, A[0..n-1]",
+    min_complexity=1,
+    step_limit=StepLimit(0, 4),
+    least_memory=lambda n: n + 2,
+    sample_input=lambda rng, n, m: [0] + [rng.randrange(1, m) for _ in range(n)] + [0] * (m - n - 1),
+    oracle=lambda memory: ([memory[1], *memory[1:]], [0]),
+)
+"""
+
+
+@pytest.mark.parametrize("when", ["before", "while it is read"])
+def test_a_trial_refuses_a_file_that_has_changed_since_the_study_began(
+    when: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    place, file = place_in(tmp_path), tmp_path / "mine.py"
+    file.write_text(TASK)
+    (trial,) = with_digests([Trial("mine-0", "search", str(file), 0, budget=BUDGET)])
+    opened = SearchJob.open
+
+    def change() -> None:
+        file.write_text(TASK.replace("memory[1], *", "memory[2], *"))
+
+    def opened_and_changed(*words: object, **more: object) -> SearchJob:
+        job = opened(*words, **more)  # pyright: ignore
+        change()
+        return job
+
+    if when == "before":
+        change()
+    else:
+        monkeypatch.setattr(SearchJob, "open", opened_and_changed)
+    with pytest.raises(NramError, match="mine.py has changed since the study began: restore it"):
+        run_trial(trial, place)
+    assert place.read_outcome(trial.name) is None

@@ -20,8 +20,8 @@ CLEAN = "clean"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "List training runs, learn folders and studies, the newest first: what each has reached, and the command to go "
-        f"on with. 'nram runs {CLEAN}' removes what is needed no more: checkpoints of finished runs and of trials that "
-        "have ended, and temporary files that killed processes have left. It shows them first, and asks."
+        f"on with. 'nram runs {CLEAN}' removes what is needed no more: checkpoints of finished runs, and temporary "
+        "files that killed processes have left. It shows them first, and asks."
     )
     parser.epilog = (
         "Runs that can still go on keep their checkpoints, and a folder in which a process works is left alone. A "
@@ -35,6 +35,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
     )
     parser.add_argument("--yes", action="store_true", help=f"with {CLEAN}: remove without asking")
+    parser.add_argument(
+        "--unlearned",
+        action="store_true",
+        help=f"with {CLEAN}: also the checkpoints of trials of studies that ended without having learned; such a run "
+        "can then neither go on nor be extracted",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -44,8 +50,9 @@ def run(arguments: argparse.Namespace) -> int:
     for folder in folders:
         if not folder.is_dir():
             raise UsageError(f"{folder} is not a folder: name a run, a study, or a folder with them")
-    if arguments.yes and not clean:
-        raise UsageError(f"--yes is for 'nram runs {CLEAN}'")
+    for name in ("yes", "unlearned"):
+        if getattr(arguments, name) and not clean:
+            raise UsageError(f"--{name} is for 'nram runs {CLEAN}'")
     found = entries(folders or map(Path, DEFAULT))
     if clean:
         return _clean(arguments, found, folders)
@@ -71,7 +78,7 @@ def _clean(arguments: argparse.Namespace, found: list[Entry], named: list[Path])
     busy = []
     for entry in found:
         try:
-            files += removable(entry)
+            files += removable(entry, arguments.unlearned)
         except NramError as error:
             if entry.path in named:
                 raise UsageError(f"{error}; nothing was removed") from None

@@ -7,6 +7,8 @@ import json
 import os
 import re
 from collections.abc import Iterable
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from nram.cluster.options import SearchSettings, reading_of, settings_of
@@ -123,4 +125,28 @@ def digests_of(spec: Spec) -> dict[str, str]:
     """The SHA-256 of every file that the study names: it does not go on with other ones."""
     files = [*spec.files, *(task for task in spec.tasks if is_task_file(task))]
     files += [file for name, value in spec.values() for file in files_in(name, value)]
-    return {file: hashlib.sha256(read_bounded(Path(file), MOST_FILE_BYTES)).hexdigest() for file in files}
+    return {file: _digest(file) for file in files}
+
+
+def with_digests(trials: list[Trial]) -> list[Trial]:
+    """The trials with the digests of the files that each reads."""
+    digest = cache(_digest)
+    return [replace(trial, files={file: digest(file) for file in _files_of(trial)}) for trial in trials]
+
+
+def _files_of(trial: Trial) -> list[str]:
+    subject = [trial.subject] if os.path.isabs(trial.subject) else []
+    return subject + [file for name, value in trial.settings.items() for file in files_in(name, value)]
+
+
+def require_same_files(trial: Trial) -> None:
+    """Refuse to go on if a file that the trial reads has changed since the study began."""
+    for file, digest in trial.files.items():
+        if _digest(file) != digest:
+            raise NramError(
+                f"{file} has changed since the study began: restore it and go on with --resume, or begin another study"
+            )
+
+
+def _digest(file: str) -> str:
+    return hashlib.sha256(read_bounded(Path(file), MOST_FILE_BYTES)).hexdigest()

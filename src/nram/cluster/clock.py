@@ -19,15 +19,17 @@ LOOK = 0.2  # seconds between two looks at them
 class Clock:
     """The seconds of a trial. They are written to `path` when its state in `folder` is saved.
 
-    So what was lost since then is not charged twice. Only the monotonic clock is read: nobody can set it.
+    So what was lost since then is not charged twice. Where no state is left to go on from, the work begins anew, and so
+    does its time. Only the monotonic clock is read: nobody can set it.
     """
 
     def __init__(self, path: Path, folder: Path, work: Callable[[], float] | None = None):
         """`work` gives the seconds that count in this process. By default all do since the clock was made."""
         self.path, self.folder = path, folder
         self.before = 0.0
-        with contextlib.suppress(NramError, ValueError, TypeError):
-            self.before = max(0.0, float(read_json(path, 1 << 10))) if path.is_file() else 0.0
+        if self._signature():
+            with contextlib.suppress(NramError, ValueError, TypeError):
+                self.before = max(0.0, float(read_json(path, 1 << 10))) if path.is_file() else 0.0
         began = time.monotonic()
         self.work = work or (lambda: time.monotonic() - began)
 

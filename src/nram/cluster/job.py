@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from nram.cluster.callbacks import StudyCallbacks
-from nram.cluster.checks import check_trials
+from nram.cluster.checks import check_trials, with_digests
 from nram.cluster.gpus import Gpus, decided, gpus_here
 from nram.cluster.plan import Trial, trials_of
 from nram.cluster.pool import Event, run_pool, slots_of
@@ -115,6 +115,8 @@ class StudyJob:
                 study.require_new()
                 trials = trials_of(spec)
         check_trials(spec, trials, trust)
+        if not study.exists:
+            trials = with_digests(trials)
         return cls(study, spec, trials, words, not study.exists)
 
     def run(

@@ -167,11 +167,11 @@ class Removable:
     """Whether it is still so. Asked under the lock."""
 
 
-def removable(entry: Entry) -> Iterator[Removable]:
-    """The checkpoints of finished runs and of trials that have ended, and temporary files that killed processes have
-    left, below an entry.
+def removable(entry: Entry, unlearned: bool = False) -> Iterator[Removable]:
+    """The checkpoints of finished runs, and temporary files that killed processes have left, below an entry.
 
-    Nothing of a run that can still go on, but its temporary files. NramError: a process works there.
+    Nothing of a run that can still go on, but its temporary files. `unlearned`: also the checkpoints of trials that
+    ended without having learned, which hold their only weights. NramError: a process works there.
     """
     if entry.running:
         raise NramError(f"{entry.path} is in use: a process works there")
@@ -182,7 +182,7 @@ def removable(entry: Entry) -> Iterator[Removable]:
     for run, own in locks.items():
         if any(map(is_locked, own)):
             raise NramError(f"{entry.path} is in use: a process works in {run}")
-        yield from _checkpoints(entry, run, own)
+        yield from _checkpoints(entry, run, own, unlearned)
     for folder in dict.fromkeys([entry.path, entry.path / "trials", *locks]):
         for file in sorted(folder.glob(".*.part")):
             if is_leftover(file) and file.is_file() and not file.is_symlink():
@@ -201,16 +201,16 @@ def _trial_of(study: Path, run: Path) -> str:
     return run.relative_to(study / "runs").parts[0]
 
 
-def _checkpoints(entry: Entry, run: Path, locks: tuple[Path, ...]) -> Iterator[Removable]:
-    """The checkpoint of a run, if nothing reads it again."""
+def _checkpoints(entry: Entry, run: Path, locks: tuple[Path, ...], unlearned: bool) -> Iterator[Removable]:
+    """The checkpoint of a run, if it is needed no more."""
     file = run / CHECKPOINT
     if not file.is_file() or file.is_symlink():
         return
     size = file.stat().st_size
     if _is_finished(run):
         yield Removable(file, "the checkpoint of a finished run", size, locks, partial(_is_finished, run))
-    elif entry.kind == "study" and _is_ended_trial(entry.path, run):
-        why = "the checkpoint of a trial that has ended"
+    elif unlearned and entry.kind == "study" and _is_ended_trial(entry.path, run):
+        why = "of a trial that ended unlearned: its only weights"
         yield Removable(file, why, size, locks, partial(_is_ended_trial, entry.path, run))
 
 
@@ -225,7 +225,7 @@ def _is_finished(run: Path) -> bool:
 
 
 def _is_ended_trial(study: Path, run: Path) -> bool:
-    """Whether a run belongs to a trial that has ended, so that nothing reads its checkpoint again.
+    """Whether a run belongs to a trial that has ended, so that its study does not read its checkpoint again.
 
     Without its outcome, a trial goes on from there. And somebody may have gone on with the run by hand, for longer.
     """

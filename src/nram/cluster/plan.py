@@ -35,6 +35,8 @@ class Trial:
     cores: Annotated[int, Span(1, 4096)] = 1
     gpus: Annotated[float, Span(0, 64)] = 0.0
     track: tuple[TrackerName, ...] = ()
+    files: dict[str, str] = field(default_factory=dict)
+    """The SHA-256 of the files that it reads, by their paths, when the study began."""
 
     @property
     def overrides(self) -> list[str]:

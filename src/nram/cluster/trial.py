@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from nram.cluster.checks import require_same_files
 from nram.cluster.clock import Clock
 from nram.cluster.options import SearchSettings, reading_of, settings_of
 from nram.cluster.plan import Trial
@@ -33,6 +34,7 @@ from nram.search.job import SearchJob
 from nram.tasks.example_files import read_examples
 from nram.training.callbacks import Interrupted, Report, TrainingCallbacks
 from nram.training.checkpoint import read_description
+from nram.training.config import TrainConfig
 from nram.training.history import share_text
 from nram.training.job import TrainingJob
 from nram.training.run_folder import RunFolder
@@ -76,7 +78,8 @@ class Progress:
     words: str
     seconds: float
     right: float = 0.0
-    """The best share of the validation instances that a program of the trial solves."""
+    """How far training is, for early stopping: the stage, counted from 0, plus the best share of its validation set that
+    a member solves as a program. It is the most of all groups and reports so far, so it never falls."""
 
 
 class TrialStopped(NramError):
@@ -150,12 +153,14 @@ def run_trial(
     """Run a trial to its end, from where it was stopped or killed, and write what it came to.
 
     A trial that has ended is not run again. `TrialStopped`: it was asked to stop, and goes on the next time. Python
-    files that the trial names are executed: whoever opened the study has checked them.
+    files that the trial names are executed: whoever opened the study has checked them. Each kind of work looks at its
+    files once more when it has read them, so that all trials of a study have the same.
     """
     with place.held(trial.name):
         with contextlib.suppress(NramError):  # damaged: what it came to follows from its folder
             if (found := place.read_outcome(trial.name)) is not None:
                 return found
+        require_same_files(trial)
         work = {"train": _train, "search": _search, "learn": _learn}[trial.verb]
         outcome = work(trial, place, told, stopping)
         place.write_outcome(outcome)
@@ -190,6 +195,7 @@ def _train(trial: Trial, place: Place, told: Callable[[Progress], None], stoppin
         words=trial.words,
         trust=True,
     )
+    require_same_files(trial)
     spent = training_seconds(path)
     until = float("inf") if trial.budget is None else time.monotonic() + trial.budget - spent
     ended: End = "finished"
@@ -239,6 +245,13 @@ class _Training(TrainingCallbacks):
     def __init__(self, told: Callable[[Progress], None]):
         self.told = told
         self.warnings: list[str] = []
+        self.right = 0.0
+
+    def started(self, config: TrainConfig, path: Path, device: str) -> None:
+        """Go on from what was reached before a restart. Damaged metrics stop nothing: they only count less here."""
+        with contextlib.suppress(NramError):
+            for row in RunFolder(path).read_progress():
+                self._reach(row.stage, row.best_hard)
 
     def activity(self, text: str) -> None:
         print(text, flush=True)
@@ -253,7 +266,12 @@ class _Training(TrainingCallbacks):
     def report(self, report: Report) -> None:
         group = f"{report.group_name}: " if report.group_name else ""
         words = f"{group}stage {report.stage}, step {report.step}, {share_text(report.best_hard)} right"
-        self.told(Progress(words, report.seconds, report.best_hard or 0.0))
+        self._reach(report.stage, report.best_hard)
+        self.told(Progress(words, report.seconds, self.right))
+
+    def _reach(self, stage: int, share: float | None) -> None:
+        """Count a report. Each stage has another validation set, and at its beginning no share is known."""
+        self.right = max(self.right, stage + (share or 0.0))
 
 
 # ---- search and learn
@@ -269,6 +287,7 @@ def _search(trial: Trial, place: Place, told: Callable[[Progress], None], stoppi
     job = SearchJob.open(
         trial.subject, settings.space, seed=trial.seed, library=settings.library, words=words, reading=reading
     )
+    require_same_files(trial)
     out, searching = path / PROGRAM, _Searching(told)
     with (
         Clock(place.time(trial.name), path, lambda: searching.seconds) as clock,
@@ -284,12 +303,14 @@ def _search(trial: Trial, place: Place, told: Callable[[Progress], None], stoppi
             save_found(program, saved.place_of(outcome, out))
         if outcome.program is None and stopping() and outcome.seconds < left:
             raise TrialStopped(f"{trial.name} was stopped")
+        limited = settings.candidates is not None and outcome.state.candidates >= settings.candidates
+        ended: End = "finished" if outcome.program is not None or limited else "budget"
+        result = {"candidates": outcome.state.candidates, "structure": str(outcome.structure), "verified": False}
+        came_to = outcome_of(trial, place, outcome.program is not None, ended, clock.now, _cpu(), result)
         if outcome.program is not None:
+            place.write_outcome(came_to)  # before the state goes: a process that is killed in between loses nothing
             saved.remove_state(outcome, out)
-    limited = settings.candidates is not None and outcome.state.candidates >= settings.candidates
-    ended: End = "finished" if outcome.program is not None or limited else "budget"
-    result = {"candidates": outcome.state.candidates, "structure": str(outcome.structure), "verified": False}
-    return outcome_of(trial, place, outcome.program is not None, ended, clock.now, _cpu(), result)
+    return came_to
 
 
 def _learn(trial: Trial, place: Place, told: Callable[[Progress], None], stopping: Callable[[], bool]) -> Outcome:
@@ -297,6 +318,7 @@ def _learn(trial: Trial, place: Place, told: Callable[[Progress], None], stoppin
     assert not isinstance(settings, SearchSettings) and trial.budget is not None
     path = place.run(trial.name)
     file = read_examples(Path(trial.subject), reading_of(settings))
+    require_same_files(trial)
     budget = trial.budget
     with Clock(place.time(trial.name), path) as clock:
         job = LearningJob(
