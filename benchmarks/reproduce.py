@@ -6,8 +6,9 @@
     python benchmarks/reproduce.py --minutes 30           # another limit
 
 Everything but the pictures of the explorer goes to runs/reproduce, with a log of each result and a line in
-summary.jsonl. Nothing in results/ changes: compare, then copy what is better measured. Studies go on where they were
-stopped; a result that has ended is not made again, unless it is named.
+summary.jsonl. Most results end with two tables: the new figures, and those of the documentation. Nothing in results/
+changes: compare, then copy what is better measured. Studies go on where they were stopped; a result that has ended is
+not made again, unless it is named.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from tables import table
 
 from nram.cluster.gpus import gpu_names
 from nram.cluster.spec_file import read_spec
@@ -49,7 +52,9 @@ class Result:
     measured: str = ""
     """How the seconds are known."""
     lines: str | None = None
-    """The file with the raw results."""
+    """The file with the raw results. The commands make one with the same name in runs/reproduce."""
+    table: str | None = None
+    """Of both files, a kind of tables.py."""
     page: str = "README.md"
 
     @property
@@ -99,6 +104,9 @@ def run(result: Result) -> bool:
     with open(OUT / "summary.jsonl", "a") as file:
         file.write(json.dumps(line) + "\n")
     print(f"{result.name}: done in {rough_duration(line['seconds'])}", flush=True)
+    if result.table is not None and result.lines is not None:
+        for whose, file in (("here", OUT / Path(result.lines).name), ("in the documentation", ROOT / result.lines)):
+            print(f"\n{result.name}, {whose}:\n\n{table(result.table, [file])}\n", flush=True)
     return True
 
 

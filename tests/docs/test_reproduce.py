@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.studies import Sweep
@@ -102,6 +103,14 @@ def test_the_ablation_switches_off_each_technique_for_three_tasks():
     assert {f"paper-{name}" for name in papers} | ours | {"all", "paper"} <= spec.arms.keys()
     assert {trial.protocol for trial in trials_of(spec) if trial.label.startswith("paper")} == {"paper"}
     assert {trial.protocol for trial in trials_of(spec) if not trial.label.startswith("paper")} == {None}
+
+
+@pytest.mark.parametrize("one", [one for one in RESULTS if "table" in one], ids=lambda one: one["name"])
+def test_a_result_that_is_compared_has_the_lines_of_its_table(one: dict[str, Any]):
+    """The commands make a file with the name of the raw results."""
+    assert f"runs/reproduce/{Path(one['lines']).name}" in " ".join(one["commands"])
+    words = [sys.executable, str(ROOT / "benchmarks" / "tables.py"), one["table"], str(ROOT / one["lines"])]
+    assert subprocess.run(words, capture_output=True, text=True, check=True).stdout.count("\n| ") > 2
 
 
 def test_the_list_says_what_fits_and_nothing_runs():
