@@ -279,6 +279,31 @@ def test_a_run_with_a_budget_says_when_it_ends_and_starts_no_round_that_would_en
     assert len(saves) == 4  # at the start and after every round, and not again at the end
 
 
+class SlowToCompile(Slow):
+    """A clock by which compiling a stage takes 40 s, every round 10 s, and nothing else takes any time."""
+
+    compiled = 0
+
+    def activity(self, text: str) -> None:
+        self.compiled += text.startswith("compiling")
+
+    def monotonic(self) -> float:
+        return 40.0 * self.compiled + 10.0 * len(self.reports)
+
+
+@pytest.mark.parametrize(("until", "where"), [(75.0, "step 30 of stage 0"), (95.0, "step 0 of stage 1")])
+def test_a_round_that_compiled_does_not_end_a_run_before_its_budget(task, tmp_path, monkeypatch, until, where):
+    """The rounds of stage 0 end at 50, 60 and 70 s. Stage 1 compiles first, and the run is stopped after that."""
+    slow = SlowToCompile()
+    monkeypatch.setattr(trainer, "time", slow)
+    config = config_of(task)
+    config = replace(config, stages=(replace(config.stages[0], steps=30 if until > 80 else 50), config.stages[1]))
+    run = TrainingJob.open(tmp_path / "run", config, ["train"])
+    with pytest.raises(Interrupted, match=f"stopped at {where}"):
+        run.run("cpu", slow, until=until)
+    assert len(slow.reports) == 3
+
+
 def test_learning_gives_its_runs_the_budget_that_is_left(examples, task, tmp_path, monkeypatch):
     config = config_of(task)
     endless = replace(config, stages=(replace(config.stages[0], steps=10**9),))

@@ -354,7 +354,7 @@ def test_groups_stopped_at_any_report_end_the_same(groups_left_alone, tmp_path, 
     assert ending(tmp_path) == groups_left_alone
 
 
-@pytest.mark.parametrize("stride", [29, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("stride", [23, pytest.param(2, marks=pytest.mark.slow)])
 def test_groups_stopped_wherever_they_ask_end_the_same(groups_left_alone, tmp_path, stride):
     stops = 0
     for asked in range(1, 1000, stride):

@@ -78,8 +78,8 @@ class Progress:
     words: str
     seconds: float
     right: float = 0.0
-    """How far training is, for early stopping: the stage, counted from 0, plus the best share of its validation set that
-    a member solves as a program. It is the most of all groups and reports so far, so it never falls."""
+    """How far training came, for early stopping: the stage, counted from 0, plus the best share of its validation set
+    that a member solves as a program. It is the most of all groups and reports so far, so it never falls."""
 
 
 class TrialStopped(NramError):

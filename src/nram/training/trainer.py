@@ -113,7 +113,7 @@ class _Trainer:
         self.measured: tuple[float, float] = (0.0, 0.0)  # seconds, and the work done in them
         self.compiled: set[int] = set()  # groups with a report since the start of this process
         self.rounds: dict[tuple[int, int], float] = {}  # seconds of the last round of each group and stage
-        self.longest = 0.0  # seconds of a round, compiling included
+        self.stepped = 0.0  # seconds of the training steps of this round
         self.saved_at = self.ticked_at = time.monotonic()
         self.saved: Any = None  # what the checkpoint holds of this process
         self._keep()
@@ -141,14 +141,14 @@ class _Trainer:
             group = self.groups[state.current]
             if group.population is None:
                 self._begin(state.current)
-            stage, began = group.state.stage, time.monotonic()
-            # A round that is stopped is lost. A new stage compiles first.
-            self._stop_if_asked(self.rounds.get((self.latest, stage), self.longest))
+            stage, began, self.stepped = group.state.stage, time.monotonic(), 0.0
+            here = self.latest, stage
+            self._stop_if_asked(self.rounds.get(here, 0.0))  # a round that is stopped is lost
             group.round(share_of(self.config, state.groups, state.current))
             state.current = -1
             self._keep()
-            self.rounds[self.latest, stage] = time.monotonic() - began
-            self.longest = max(self.longest, self.rounds[self.latest, stage])
+            # The first round of a stage compiles, and the next one does not: only its training steps tell how long.
+            self.rounds[here] = time.monotonic() - began if here in self.rounds else self.stepped
             if group.state.stage != stage or group.state.done:
                 self._save()
             self._stop_if_asked()
@@ -238,6 +238,7 @@ class _Trainer:
 
     def _report(self, index: int, report: StepReport, steps: int, took: float, ends: bool) -> None:
         since = self._tick()
+        self.stepped += took
         group, state = self.groups[index], self.state
         config, stage, reached = group.config, group.stage, group.state
         progress = jax.tree.map(np.asarray, group.members().members.progress)
