@@ -1,8 +1,12 @@
-"""A trial on a worker of a Ray cluster, without the cluster: what it does when its storage fails."""
+"""A trial on a worker of a Ray cluster, without the cluster: what it does when its storage fails.
+
+And what the driver does with what comes from there, and when no machine is left.
+"""
 
 from __future__ import annotations
 
 import json
+import resource
 from collections.abc import Callable
 from dataclasses import asdict
 from importlib.util import find_spec
@@ -11,9 +15,12 @@ from typing import Any
 
 import pytest
 
+from nram.cluster.job import StudyJob
 from nram.cluster.plan import Trial
+from nram.cluster.pool import Event
 from nram.cluster.process import Ended
-from nram.cluster.trial import Place
+from nram.cluster.spec import Resources
+from nram.cluster.trial import Place, outcome_of
 from nram.errors import NramError
 
 pytestmark = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed: pip install 'nram[cluster]'")
@@ -87,6 +94,34 @@ def test_a_write_that_fails_is_tried_again(started, monkeypatch: pytest.MonkeyPa
     assert not Path(trial.own).exists()
 
 
+def test_the_last_state_is_kept_after_the_disk_of_the_storage_was_full(
+    started, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    """The content of a trial that has ended never changes again: the retry must not take it for kept."""
+    from nram.cluster import on_ray
+    from nram.cluster.storage import Storage
+
+    limits, waits = resource.getrlimit(resource.RLIMIT_FSIZE), Runner.wait
+
+    def wait(runner: Runner, seconds: float) -> Ended | None:
+        if ended := waits(runner, seconds):
+            resource.setrlimit(resource.RLIMIT_FSIZE, (5000, limits[1]))  # a tar file has 10240 bytes or more
+        return ended
+
+    monkeypatch.setattr(Runner, "wait", wait)
+    monkeypatch.setattr(on_ray.time, "sleep", lambda seconds: resource.setrlimit(resource.RLIMIT_FSIZE, limits))
+    trial, study = started(), Place(tmp_path / "study")
+    try:
+        assert [step["kind"] for step in steps_of(trial)][-1] == "ended"
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        monkeypatch.setattr(Runner, "wait", waits)
+    assert "File too large; it is tried again" in trial.place.log("x-1").read_text()
+    assert Storage(str(tmp_path)).restore(study, "x-1")
+    assert (study.run("x-1") / "report.json").read_text() == "xxxx"
+    trial.cleanup()
+
+
 def test_a_storage_that_stays_away_ends_the_trial(started, monkeypatch: pytest.MonkeyPatch):
     tried, trial = failing(monkeypatch, 1000), started()
     last = steps_of(trial)[-1]
@@ -105,3 +140,56 @@ def test_an_unexpected_error_ends_the_trial_with_a_message(started, monkeypatch:
     trial = started()
     assert steps_of(trial)[-1]["message"] == "ValueError: bad credentials"
     trial.cleanup()
+
+
+def test_a_trial_that_the_disk_of_the_study_cannot_take_is_not_counted(tmp_path: Path):
+    """What the driver does with a trial that has ended: --resume brings it back when there is room."""
+    from nram.cluster import on_ray
+    from nram.cluster.storage import Storage
+
+    spec = tmp_path / "study.toml"
+    spec.write_text(f'verb = "search"\ntasks = ["access"]\nseeds = [1]\nbudget = 9\nstorage = "{tmp_path}/kept"\n')
+    job = StudyJob.open(spec, tmp_path / "study", [])
+    with job.study.held():
+        job.study.create(job.spec, job.trials, [])
+    trial, worker = job.trials[0], Place(tmp_path / "worker")
+    worker.run(trial.name).mkdir(parents=True)
+    (worker.run(trial.name) / "program.nram").write_bytes(bytes(100_000))
+    worker.log(trial.name).parent.mkdir()
+    worker.write_outcome(outcome_of(trial, worker, True, "finished", 3.0, "a CPU", {}))
+    Storage(f"{tmp_path}/kept/study-{job.study.record.id}").save(worker, trial.name)
+    ended, limits = Event(trial, ended=Ended("ended")), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, limits[1]))
+    try:
+        settled = on_ray._settled(ended, job.spec, job.study)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert settled.ended is not None and settled.ended.kind == "failed"
+    assert "File too large" in settled.ended.message and job.study.outcomes(job.trials) == {}
+    assert on_ray._settled(ended, job.spec, job.study) == ended
+    assert list(job.study.outcomes(job.trials)) == [trial.name]
+    assert (job.study.place.run(trial.name) / "program.nram").stat().st_size == 100_000
+
+
+def test_a_cluster_without_machines_for_trials_is_noted_once(monkeypatch: pytest.MonkeyPatch):
+    """And once more when there is one. An answer that fails says nothing."""
+    from nram.cluster import on_ray
+
+    def machine(cores: float, alive: bool = True) -> dict[str, Any]:
+        return {"Alive": alive, "Resources": {"CPU": cores}}
+
+    head, large, gone = machine(0), machine(2), machine(2, alive=False)
+    clusters = iter([[head, large], [head, gone], [head, gone], None, [head], [head, large], [large]])
+    notes: list[str] = []
+    looks = []
+    monkeypatch.setattr("ray.nodes", lambda: next(clusters))
+    monkeypatch.setattr(on_ray, "ROOM_SECONDS", 0.0)
+    room = on_ray.Room(Resources(cores=2), notes.append)
+    for _ in range(8):
+        room.look()
+        looks.append(len(notes))
+        assert room.thread is not None
+        room.thread.join()
+    assert looks == [0, 0, 1, 1, 1, 1, 2, 2]
+    assert notes[0].startswith("no machine of the cluster can run a trial now: waiting for one")
+    assert notes[1] == "a machine of the cluster can run a trial again: the study goes on"

@@ -171,6 +171,7 @@ def test_a_storage_keeps_trials_and_asha_stops_hopeless_ones(cluster: RayCluster
     study = sweep.folder / "study"
     lines = lines_of(study)
     assert len(lines) == len({line["trial"] for line in lines}) == 8 and json.loads(out)["finished"]
+    # Timing decides which are stopped here. That ASHA stops the right ones is tested in test_early_stopping.py.
     assert {line["ended"] for line in lines} <= {"finished", "stopped early"}
     for line in lines:
         assert line["seconds"] > 0
@@ -203,6 +204,57 @@ def test_a_damaged_snapshot_is_named_and_the_log_comes_back(cluster: RayCluster,
 
 
 @pytest.mark.slow
+def test_a_trial_that_ended_in_the_storage_alone_comes_back_as_it_was(cluster: RayCluster, sweep: Sweep):
+    """As after a driver that was killed while it came: its run folder is there in part, and no outcome."""
+    spec = sweep.spec(f"storage = '{sweep.folder}/kept'\n" + TRAIN, "[3]")
+    words = (spec, "--out", "study", "--address", cluster.address)
+    sweep.run(*words)
+    study, before = sweep.folder / "study", lines_of(sweep.folder / "study")
+
+    def files() -> dict[str, bytes]:
+        found = [path for folder in ("runs", "trials") for path in (study / folder).rglob("*") if path.is_file()]
+        return {str(path): path.read_bytes() for path in found if path.suffix != ".log"}
+
+    whole = files()
+    for path in (study / "trials" / "access-3.json", study / "runs" / "access-3" / "result.json"):
+        path.unlink()
+    sweep.run(*words, "--resume")
+    assert lines_of(study) == before and files() == whole
+
+
+def raylets_of(cluster: RayCluster) -> list[int]:
+    """The processes that stand for the machines of a cluster, without its head."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            words = (process / "cmdline").read_bytes().split(b"\0")
+            if words[0].endswith(b"/raylet") and f"--gcs-address={cluster.address}".encode() in words:
+                found += [] if b"--head" in words else [int(process.name)]
+    return found
+
+
+@pytest.mark.slow
+def test_a_study_says_when_the_last_machine_for_its_trials_is_lost_and_goes_on_with_another(sweep: Sweep):
+    study, log, cluster = sweep.folder / "study", sweep.folder / "log.txt", RayCluster(1)
+    process = sweep.start_with_log(sweep.spec(TRAIN, "'0..3'"), "--out", study, "--address", cluster.address)
+    try:
+        wait_for_trial(study, process)
+        for number in raylets_of(cluster):
+            os.kill(number, signal.SIGKILL)
+        end = time.monotonic() + 90  # Ray itself needs some seconds to see it
+        while "no machine of the cluster can run a trial now" not in log.read_text():
+            assert time.monotonic() < end and process.poll() is None, log.read_text()
+            time.sleep(0.2)
+        cluster.lose_node()  # which is lost already: another takes its place
+        assert process.wait(120) == 0, log.read_text()
+    finally:
+        process.kill()
+        cluster.close()
+    assert log.read_text().count("no machine of the cluster") == 1
+    assert len(lines_of(study)) == 4
+
+
+@pytest.mark.slow
 def test_a_study_goes_on_with_another_cluster_after_its_head_was_lost(sweep: Sweep):
     study, spec = sweep.folder / "study", sweep.spec(TRAIN)
     first = RayCluster(2)
@@ -228,27 +280,46 @@ def test_a_study_goes_on_with_another_cluster_after_its_head_was_lost(sweep: Swe
 def test_a_hundred_kills_lose_nothing_and_change_no_bit(sweep: Sweep):
     """Processes of trials, workers, nodes and drivers die at random moments.
 
-    One study after another, until there were so many kills. SEED and KILLS say which and how many. KILLS_OUT names a
-    file that gets a line for each study with what was killed.
+    One study after another, until there were so many kills: training in the folder of the study, training in a storage,
+    searches. SEED and KILLS say which and how many. KILLS_OUT names a file that gets a line for each study with what
+    was killed.
     """
     kills, seed = int(os.environ.get("KILLS", "100")), int(os.environ.get("SEED", "0"))
     source, counted, number = random.Random(seed), Counter(), 0
+    kinds = {"train": TRAIN, "train, storage": f"storage = '{sweep.folder}/kept'\n{TRAIN}", "search": HARDER}
     while counted.total() < kills:
-        spec = sweep.spec(TRAIN, f"'{TRIALS * number}..{TRIALS * (number + 1) - 1}'")
+        kind = list(kinds)[number % len(kinds)]
+        seeds = f"'{TRIALS * number}..{TRIALS * (number + 1) - 1}'"
         calm, study = sweep.folder / f"calm-{number}", sweep.folder / f"killed-{number}"
-        sweep.run(spec, "--out", calm)
-        killed, commands = killed_at_random(sweep, spec, study, kills - counted.total(), source)
+        sweep.run(sweep.spec(kinds[kind.removesuffix(", storage")], seeds), "--out", calm)
+        most = min(kills - counted.total(), -(-kills // len(kinds)))
+        killed, commands = killed_at_random(sweep, sweep.spec(kinds[kind], seeds), study, most, source)
         lines = lines_of(study)
         assert sorted(line["trial"] for line in lines) == sorted(line["trial"] for line in lines_of(calm))
         assert all(line["ended"] == "finished" for line in lines)
         for line in lines:
-            assert ending(study / line["run"]) == ending(calm / line["run"]), line["trial"]
+            assert reached(study / line["run"]) == reached(calm / line["run"]), line["trial"]
         counted.update(killed)
         number += 1
         if out := os.environ.get("KILLS_OUT"):
-            line = {"study": number, "killed": killed, "commands": commands, "trials": len(lines), "seed": seed}
+            line = {"study": number, "kind": kind, "killed": killed, "commands": commands, "trials": len(lines)}
             with open(out, "a") as file:
-                file.write(json.dumps(line) + "\n")
+                file.write(json.dumps(line | {"seed": seed}) + "\n")
+
+
+HARDER = """
+verb = "search"
+tasks = ["listsearch"]
+seeds = {seeds}
+budget = 600
+"""
+
+
+def reached(run: Path) -> object:
+    """What a trial has reached, without times."""
+    if (run / "run.json").is_file():
+        return ending(run)
+    return [line for line in (run / "program.nram").read_text().splitlines() if not line.startswith("made date")]
 
 
 TRIALS = 26  # of each study that is killed

@@ -41,6 +41,7 @@ SNAPSHOT_SECONDS = 20.0  # between two snapshots of a trial, where there is a st
 MOST_FAILED = 10  # snapshots in a row, before the trial fails
 SAVE_SECONDS = 60.0  # that a trial has for saving when it is stopped
 LOOK = 0.2
+ROOM_SECONDS = 10.0  # between two looks at whether a machine can run a trial
 GIB = 1 << 30
 EARLY = "stopped early"
 
@@ -59,16 +60,56 @@ def require_resources(resources: Resources) -> None:
     require_room(wanted, "resources: a trial")
 
 
+class Room:
+    """Says when no machine of the cluster can run a trial any more, and when one can again."""
+
+    def __init__(self, resources: Resources, note: Callable[[str], None]):
+        self.resources, self.note = resources, note
+        self.there, self.asked_at = True, time.monotonic()
+        self.answers: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        self.thread: threading.Thread | None = None
+
+    def look(self) -> None:
+        """Say what has changed, and ask again if it is time. Nothing waits for the answer."""
+        with contextlib.suppress(queue.Empty):
+            there = self.answers.get_nowait()
+            if there and not self.there:
+                self.note("a machine of the cluster can run a trial again: the study goes on")
+            elif self.there and not there:
+                self.note(
+                    "no machine of the cluster can run a trial now: waiting for one (Ctrl-C saves and stops; --resume "
+                    "goes on)"
+                )
+            self.there = there
+        if time.monotonic() - self.asked_at >= ROOM_SECONDS and not (self.thread and self.thread.is_alive()):
+            self.asked_at = time.monotonic()
+            # A cluster whose head is lost does not answer, and Ctrl-C is to work meanwhile.
+            self.thread = threading.Thread(target=self._ask, daemon=True)
+            self.thread.start()
+
+    def _ask(self) -> None:
+        with contextlib.suppress(Exception):  # no answer: Ray itself says why
+            self.answers.put(_has_room(self.resources))
+
+
+def _has_room(resources: Resources) -> bool:
+    try:
+        require_resources(resources)
+    except NramError:
+        return False
+    return True
+
+
 def run_on_ray(
     trials: Sequence[Trial], spec: Spec, study: Study, stopping: Callable[[], bool], note: Callable[[str], None]
 ) -> Generator[Event, None, None]:
     """Run the trials on the cluster that this process has joined, and tell what they do."""
     # Ray and Tune print much, also on standard output, where the result is to stand alone. What matters is noted here.
     with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
-        waiting = list(trials)
+        waiting, room = list(trials), Room(spec.resources, note)
         while waiting and not stopping():
             ended: set[str] = set()
-            for event in _round(waiting, spec, study, stopping):
+            for event in _round(waiting, spec, study, stopping, room):
                 if event.trial is not None and event.ended is not None:
                     ended.add(event.trial.name)
                 yield event
@@ -82,7 +123,7 @@ def run_on_ray(
 
 
 def _round(
-    trials: Sequence[Trial], spec: Spec, study: Study, stopping: Callable[[], bool]
+    trials: Sequence[Trial], spec: Spec, study: Study, stopping: Callable[[], bool], room: Room
 ) -> Generator[Event, None, None]:
     """Run the trials once by Ray Tune."""
     events: queue.SimpleQueue[Event] = queue.SimpleQueue()
@@ -131,6 +172,7 @@ def _round(
             try:
                 event = events.get(timeout=LOOK)
             except queue.Empty:
+                room.look()
                 yield Event(None)
                 continue
             yield _settled(event, spec, study)
@@ -154,13 +196,13 @@ def _settled(event: Event, spec: Spec, study: Study) -> Event:
         location = _location(spec, study)
         if location is not None and ended.kind in ("ended", "stopped"):
             storage, end = Storage(location), time.monotonic() + SAVE_SECONDS
+            storage.restore_log(place, trial.name)
             storage.restore(place, trial.name)
             # A trial that ASHA stops is saved meanwhile, and its last snapshot has a mark.
             while ended.message == EARLY and not place.paused(trial.name).is_file() and time.monotonic() < end:
                 time.sleep(LOOK)
                 storage.restore(place, trial.name)
             place.paused(trial.name).unlink(missing_ok=True)
-            storage.restore_log(place, trial.name)
         elif location is not None:  # it failed: its message matters more than a log that cannot be had
             with contextlib.suppress(NramError):
                 Storage(location).restore_log(place, trial.name)
@@ -170,8 +212,8 @@ def _settled(event: Event, spec: Spec, study: Study) -> Event:
                 if place.read_outcome(trial.name) is None:
                     place.write_outcome(training_outcome(trial, place, "stopped early"))
             return Event(trial, ended=Ended("ended"))
-    except NramError as error:
-        return Event(trial, ended=Ended("failed", str(error)))
+    except (NramError, OSError) as error:  # such as a full disk here: the other trials go on
+        return Event(trial, ended=Ended("failed", _words_of(error)))
     return event
 
 
