@@ -78,9 +78,10 @@ def lines_of(study: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (study / "results.jsonl").read_text().splitlines()]
 
 
-def processes_of(study: Path) -> Iterator[tuple[int, str]]:
-    """The processes that hold the lock of a trial of this study, with the trial: those that run now."""
-    locks = {str(path.resolve()): path.name[1:-5] for path in (study / "trials").glob(".*.lock")}
+def processes_of(*places: Path) -> Iterator[tuple[int, str]]:
+    """The processes that hold the lock of a trial in these folders, with the trial: those that run now."""
+    found = [path for place in places for path in (place / "trials").glob(".*.lock")]
+    locks = {str(path.resolve()): path.name[1:-5] for path in found}
     for process in Path("/proc").glob("[0-9]*"):
         try:
             if "nram.cluster.process" not in (process / "cmdline").read_text():
@@ -92,9 +93,9 @@ def processes_of(study: Path) -> Iterator[tuple[int, str]]:
             continue
 
 
-def kill(study: Path, choose: Callable[[list[int]], int] = min) -> bool:
-    """Kill a process that runs a trial of this study. Returns whether there was one."""
-    found = [number for number, _ in processes_of(study)]
+def kill(*places: Path, choose: Callable[[list[int]], int] = min) -> bool:
+    """Kill a process that runs a trial in these folders. Returns whether there was one."""
+    found = [number for number, _ in processes_of(*places)]
     if not found:
         return False
     try:

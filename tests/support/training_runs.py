@@ -31,13 +31,16 @@ def shared_compilation() -> Iterator[pytest.MonkeyPatch]:
         yield patch
 
 
-def ending(path: Path) -> tuple[dict[str, bytes], dict[str, bytes], list[dict[str, Any]], dict[str, Any]]:
+def ending(
+    path: Path, checkpoint: bool = True
+) -> tuple[dict[str, bytes], dict[str, bytes], list[dict[str, Any]], dict[str, Any]]:
     """The results of a finished run: members, arrays of the checkpoint, metrics and result, without times."""
 
     def timeless(row: dict[str, Any]) -> dict[str, Any]:
         return {name: value for name, value in row.items() if name not in CLOCK}
 
     best = {file.name: file.read_bytes() for file in (path / "best").iterdir()}
-    arrays = {name: array.tobytes() for name, array in load_file(path / "checkpoint.safetensors").items()}
+    loaded = load_file(path / "checkpoint.safetensors") if checkpoint else {}
+    arrays = {name: array.tobytes() for name, array in loaded.items()}
     metrics = [timeless(json.loads(line)) for line in (path / "metrics.jsonl").read_text().splitlines()]
     return best, arrays, metrics, timeless(json.loads((path / "result.json").read_text()))

@@ -148,7 +148,7 @@ def _round(
             tune.Tuner(
                 tune.with_resources(_StudyTrial, resources),
                 param_space=space,
-                tune_config=tune.TuneConfig(metric="right", mode="max", scheduler=scheduler),
+                tune_config=tune.TuneConfig(metric="right", mode="max", scheduler=scheduler, reuse_actors=True),
                 run_config=tune.RunConfig(
                     name="study",
                     storage_path=own,
@@ -336,6 +336,12 @@ class _StudyTrial(tune.Trainable):
             self._begin(config)
         except Exception as error:  # told by the first step: an error here would be tried for ever
             self.ended = Ended("failed", _words_of(error))
+
+    def reset_config(self, new_config: dict[str, Any]) -> bool:
+        """Run another trial: a worker that is there begins seconds sooner than a new one."""
+        self.cleanup()
+        self.setup(new_config)
+        return True
 
     def _begin(self, config: dict[str, Any]) -> None:
         study = Path(config["study"])
