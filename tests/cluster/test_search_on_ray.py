@@ -37,6 +37,7 @@ def _search(subject: str, space: Space, address: str | None = None, **options) -
     return run_search(SearchJob.open(subject, space, seed=1), 100, address=address, **options)
 
 
+@pytest.mark.slow
 def test_the_same_program_on_a_cluster_as_on_threads(cluster: RayCluster):
     here = _search("listk", Space())
     assert here.program is not None and here.state.chains > 2
