@@ -83,6 +83,20 @@ def steps_of(trial: Any) -> list[dict[str, Any]]:
     return steps
 
 
+def test_a_mark_of_an_earlier_command_is_gone_before_the_trial_goes_on(started, tmp_path: Path):
+    """A trial that is stopped early waits for a mark: it must be its own."""
+    from nram.cluster.storage import Storage
+
+    place = Place(tmp_path / "before")
+    for path in (place.paused("x-1"), place.run("x-1") / "report.json"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    Storage(str(tmp_path)).save(place, "x-1")
+    trial, study = started(), Place(tmp_path / "study")
+    assert Storage(str(tmp_path)).restore(study, "x-1") and not study.paused("x-1").exists()
+    trial.cleanup()
+
+
 @pytest.mark.parametrize("times", [1, 2, 6])
 def test_a_write_that_fails_is_tried_again(started, monkeypatch: pytest.MonkeyPatch, times: int):
     """Also where the process ends meanwhile: its end is told when its last state is kept."""

@@ -185,6 +185,41 @@ def files_of(place: Place) -> dict[str, bytes]:
     return {str(path.relative_to(place.study)): path.read_bytes() for path in found if path not in left}
 
 
+def test_a_trial_that_ends_while_it_is_packed_is_packed_as_ended(
+    storage: Storage, place_of: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch
+):
+    """Its state was removed when the snapshot came to it, and what it came to was not there at first."""
+    from nram.cluster import storage as module
+
+    place, study = place_of("worker"), place_of("study")
+    run = place.run("x-1")
+    run.mkdir(parents=True, exist_ok=True)
+    (run / "program.nram").write_text("found")
+    seen = module.is_leftover
+
+    def end(path: Path) -> bool:
+        if path.name == "program.nram":
+            place.outcome("x-1").write_text("{}")
+        return seen(path)
+
+    monkeypatch.setattr(module, "is_leftover", end)
+    storage.save(place, "x-1")
+    assert storage.restore(study, "x-1") and study.outcome("x-1").read_text() == "{}"
+
+
+def test_checkpoints_of_runs_that_have_ended_are_not_kept(storage: Storage, place_of: Callable[[str], Place]):
+    place, study = place_of("worker"), place_of("study")
+    for number, names in enumerate((("checkpoint.safetensors", "result.json"), ("checkpoint.safetensors",))):
+        folder = place.run("x-1") / "training" / str(number)
+        folder.mkdir(parents=True)
+        for name in names:
+            (folder / name).write_text("x")
+    storage.save(place, "x-1")
+    assert storage.restore(study, "x-1")
+    found = sorted(str(path.relative_to(study.run("x-1"))) for path in study.run("x-1").rglob("*.*") if path.is_file())
+    assert found == ["training/0/result.json", "training/1/checkpoint.safetensors"]
+
+
 def test_a_full_disk_leaves_no_outcome_without_its_run(storage: Storage, place_of: Callable[[str], Place]):
     files, study = ended(storage, place_of("worker")), place_of("study")
     words = r"cannot write .*checkpoint\.safetensors: File too large: the trial is whole in its storage.* go on with"

@@ -17,6 +17,7 @@ from support.training_runs import ending
 
 from nram.cli.sweep import _what_is_left
 from nram.cluster.callbacks import StudyCallbacks
+from nram.cluster.checks import with_digests
 from nram.cluster.job import StudyJob
 from nram.cluster.plan import trials_of
 from nram.cluster.spec_file import spec_from
@@ -175,7 +176,7 @@ def test_another_content_of_a_file_that_a_setting_names_is_refused(sweep: Sweep,
     )
     study = Study(sweep.folder / "study")
     with study.held():
-        study.create(spec, trials_of(spec), [])
+        study.create(spec, with_digests(trials_of(spec)), [])
     study.require_same(spec)
     own.write_text("after")
     with pytest.raises(UsageError, match=f"another content of {own}"):

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from nram.cluster.checks import with_digests
+from nram.cluster.clock import Clock
 from nram.cluster.plan import Trial
+from nram.cluster.process import progress_of
 from nram.cluster.trial import Place, Progress, TrialStopped, run_trial
 from nram.errors import NramError
 from nram.search.engine import Search
@@ -125,3 +127,23 @@ def test_a_trial_refuses_a_file_that_has_changed_since_the_study_began(
     with pytest.raises(NramError, match="mine.py has changed since the study began: restore it"):
         run_trial(trial, place)
     assert place.read_outcome(trial.name) is None
+
+
+def test_what_training_saves_within_learning_is_charged_and_counts_as_progress(tmp_path: Path):
+    place, trial = place_in(tmp_path), Trial("mine-0", "learn", "/mine.jsonl", 0, budget=BUDGET)
+    checkpoint = place.run(trial.name) / "training" / "0" / "checkpoint.safetensors"
+    checkpoint.parent.mkdir(parents=True)
+    before, used = progress_of(trial, place), 7.0
+    with Clock(place.time(trial.name), place.run(trial.name), lambda: used):
+        checkpoint.write_bytes(b"weights")
+    assert place.time(trial.name).read_text() == "7.0"
+    assert progress_of(trial, place) != before
+    assert Clock(place.time(trial.name), place.run(trial.name)).before == 7.0
+
+
+def test_a_study_of_an_earlier_version_has_the_digests_of_its_files_in_one_place(tmp_path: Path):
+    file = str(tmp_path / "mine.py")
+    (trial,) = with_digests([Trial("mine-0", "search", file, 0, budget=BUDGET)], {file: "0" * 64, "other.py": "1" * 64})
+    assert trial.files == {file: "0" * 64}
+    (trial,) = with_digests([Trial("mine-0", "search", file, 0, budget=BUDGET)], {})
+    assert trial.files == {}

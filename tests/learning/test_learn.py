@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import shutil
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -16,8 +17,9 @@ from nram import learn
 from nram.cli import main
 from nram.errors import NramError
 from nram.learning import job as job_module
+from nram.learning.by_search import SearchEnd
 from nram.learning.callbacks import LearningCallbacks
-from nram.learning.job import LearningJob
+from nram.learning.job import LearningJob, Method
 from nram.learning.judgement import Judgement, score_of
 from nram.programs.files import program_from, read_program
 from nram.tasks.base import Instance
@@ -280,6 +282,38 @@ def test_training_within_a_budget_ends_with_its_best_program_judged_on_the_examp
         ends = [program.run(example.instance.input, max_steps=steps) for steps in (example.instance.steps, 2000)]
         right += all(end.memory[0] == example.instance.output[0] for end in ends)
     assert right >= report["training"]["exact"]
+
+
+@pytest.mark.parametrize(
+    "method, spent, wanted",
+    [
+        ("both", 30.0, {"search": 30.0, "training": (60.0, 0.0)}),
+        ("both", 75.0, {"search": 0.1, "training": (15.0, 15.0)}),
+        ("train", 30.0, {"training": (60.0, 30.0)}),
+        ("search", 30.0, {"search": 60.0}),
+    ],
+)
+def test_what_earlier_processes_have_used_of_the_budget_is_of_the_search_first(
+    method: Method, spent: float, wanted: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Two thirds of 90 seconds are for the search, where training follows."""
+    from nram.learning import by_training
+
+    asked: dict[str, object] = {}
+
+    def search(job: LearningJob, parts: object, comparison: object, seconds: float, *others: object) -> SearchEnd:
+        asked["search"] = pytest.approx(seconds, abs=5)
+        return SearchEnd(None, (), (), 0, 0, 0, 0.0)
+
+    def train(job: LearningJob, parts: object, seconds: float, *others: object) -> Iterator[object]:
+        asked["training"] = pytest.approx((seconds, others[-1]), abs=5)
+        yield from ()
+
+    monkeypatch.setattr(job_module, "learn_by_search", search)
+    monkeypatch.setattr(by_training, "learn_by_training", train)
+    file = read_examples(_first_element(tmp_path))
+    LearningJob(file, tmp_path / "out", 90.0, method=method, spent=spent).run()
+    assert asked == wanted
 
 
 def test_cells_that_nobody_asked_about_may_change_but_that_is_told():

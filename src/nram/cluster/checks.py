@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -128,10 +128,14 @@ def digests_of(spec: Spec) -> dict[str, str]:
     return {file: _digest(file) for file in files}
 
 
-def with_digests(trials: list[Trial]) -> list[Trial]:
-    """The trials with the digests of the files that each reads."""
-    digest = cache(_digest)
-    return [replace(trial, files={file: digest(file) for file in _files_of(trial)}) for trial in trials]
+def with_digests(trials: list[Trial], known: Mapping[str, str] | None = None) -> list[Trial]:
+    """The trials with the digests of the files that each reads: those that are known, or of the files as they are."""
+    digest = cache(_digest) if known is None else known.get
+    found = [{file: digest(file) for file in _files_of(trial)} for trial in trials]
+    return [
+        replace(trial, files={file: value for file, value in files.items() if value is not None})
+        for trial, files in zip(trials, found, strict=True)
+    ]
 
 
 def _files_of(trial: Trial) -> list[str]:

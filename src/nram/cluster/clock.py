@@ -12,8 +12,15 @@ from pathlib import Path
 from nram.errors import NramError
 from nram.files import read_json, write_atomically
 
-SAVED = ("program.nram.search", "search.json", "report.json")  # what a search or learning goes on from
+SAVED = ("checkpoint.safetensors", "result.json", "program.nram.search", "search.json", "report.json")
+RUNS = ("training/*/checkpoint.safetensors", "training/*/result.json")  # of learning, a folder for each
 LOOK = 0.2  # seconds between two looks at them
+
+
+def saved_in(folder: Path) -> list[Path]:
+    """The files from which the work of a trial goes on, those that are there."""
+    found = [folder / name for name in SAVED if (folder / name).is_file()]
+    return found + sorted(path for pattern in RUNS for path in folder.glob(pattern))
 
 
 class Clock:
@@ -39,7 +46,7 @@ class Clock:
 
     def __enter__(self) -> Clock:
         self.ending = threading.Event()
-        self.thread = threading.Thread(target=self._watch, daemon=True)
+        self.thread = threading.Thread(target=self._watch, args=(self._signature(),), daemon=True)
         self.thread.start()
         return self
 
@@ -49,14 +56,13 @@ class Clock:
 
     def _signature(self) -> list[tuple[int, int]]:
         found = []
-        for name in SAVED:
+        for path in saved_in(self.folder):
             with contextlib.suppress(OSError):
-                status = (self.folder / name).stat()
+                status = path.stat()
                 found.append((status.st_ino, status.st_mtime_ns))
         return found
 
-    def _watch(self) -> None:
-        last = self._signature()
+    def _watch(self, last: list[tuple[int, int]]) -> None:
         while True:
             ended = self.ending.wait(LOOK)
             if (now := self._signature()) != last:

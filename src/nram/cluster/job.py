@@ -100,7 +100,7 @@ class StudyJob:
             if not resume:
                 raise UsageError(f"{source} is a study: go on with it by --resume")
             study = Study(source)
-            spec, trials = study.spec, study.trials
+            spec = study.spec
             study.require_same(spec)
         else:
             if source.is_dir():
@@ -110,13 +110,12 @@ class StudyJob:
             if resume and study.exists:
                 spec = study.as_begun(spec)
                 study.require_same(spec)
-                trials = study.trials
             else:
                 study.require_new()
-                trials = trials_of(spec)
+        trials = study.trials if study.exists else trials_of(spec)
         check_trials(spec, trials, trust)
-        if not study.exists:
-            trials = with_digests(trials)
+        # A study of an earlier version has the digests in one place alone.
+        trials = with_digests(trials, study.record.files if study.exists else None)
         return cls(study, spec, trials, words, not study.exists)
 
     def run(

@@ -200,7 +200,7 @@ def _settled(event: Event, spec: Spec, study: Study) -> Event:
             storage.restore(place, trial.name)
             # A trial that ASHA stops is saved meanwhile, and its last snapshot has a mark.
             while ended.message == EARLY and not place.paused(trial.name).is_file() and time.monotonic() < end:
-                time.sleep(LOOK)
+                time.sleep(REPORT_SECONDS)
                 storage.restore(place, trial.name)
             place.paused(trial.name).unlink(missing_ok=True)
         elif location is not None:  # it failed: its message matters more than a log that cannot be had
@@ -352,7 +352,9 @@ class _StudyTrial(tune.Trainable):
             (study / "trials").mkdir()
             self.storage.restore(Place(study), self.study_trial.name)
             self.storage.restore_log(Place(study), self.study_trial.name)
-            Place(study).paused(self.study_trial.name).unlink(missing_ok=True)
+            if (mark := Place(study).paused(self.study_trial.name)).is_file():
+                mark.unlink()
+                self.storage.save(Place(study), self.study_trial.name)  # an early stop waits for a mark of its own
         elif not (study / "study.json").is_file():
             raise NramError(
                 f"{study} is not there on {platform.node()}: put the study on storage that all machines share, or name "

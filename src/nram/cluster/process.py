@@ -21,6 +21,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from nram.cluster.clock import saved_in
 from nram.cluster.cores import held_cores
 from nram.cluster.plan import Trial, trial_from
 from nram.cluster.trial import Place, Progress, TrialStopped, run_trial
@@ -183,10 +184,9 @@ def run_in_process(
 def progress_of(trial: Trial, place: Place) -> list[tuple[str, int]]:
     """What changes whenever a trial has saved something."""
     found = []
-    names = ("checkpoint.safetensors", "result.json", "program.nram.search", "search.json", "report.json")
-    for path in (*(place.run(trial.name) / name for name in names), place.outcome(trial.name)):
+    for path in (*saved_in(place.run(trial.name)), place.outcome(trial.name)):
         with contextlib.suppress(OSError):
-            found.append((path.name, path.stat().st_mtime_ns))
+            found.append((str(path), path.stat().st_mtime_ns))
     return found
 
 

@@ -161,11 +161,12 @@ def _packed(place: Place, trial: str) -> bytes:
     names = [place.paused(trial), place.outcome(trial), place.time(trial)]
     inside = [path for path in run.rglob("*") if path.is_file()]
     inside.sort(key=lambda path: (FIRST.index(path.name) if path.name in FIRST else len(FIRST), str(path)))
-    finished = (run / "result.json").is_file()
+    kept: set[Path] = set()
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         for path in [*names, *inside]:
-            if is_leftover(path) or path.name.endswith(".lock") or (finished and path.name == FIRST[-1]):
+            finished = path.name == FIRST[-1] and (path.parent / "result.json").is_file()
+            if is_leftover(path) or path.name.endswith(".lock") or finished:
                 continue
             try:
                 content = path.read_bytes()
@@ -174,6 +175,9 @@ def _packed(place: Place, trial: str) -> bytes:
             entry = tarfile.TarInfo(str(path.relative_to(study)))
             entry.size = len(content)
             archive.addfile(entry, io.BytesIO(content))
+            kept.add(path)
+    if place.outcome(trial).is_file() and place.outcome(trial) not in kept:  # the trial has ended meanwhile
+        return _packed(place, trial)
     return buffer.getvalue()
 
 

@@ -106,9 +106,11 @@ class Study:
         created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         values = [asdict(trial) for trial in trials]
         recipe = "" if spec.verb == "search" else recipe_digest()
-        record = StudyRecord(
-            FORMAT, spec.to_json(), values, digests_of(spec), versions(), words, created, token_hex(6), recipe
-        )
+        # Of the files that trials read, as they were when the trials were made: starting Ray takes seconds.
+        digests = digests_of(spec)
+        for trial in trials:
+            digests |= trial.files
+        record = StudyRecord(FORMAT, spec.to_json(), values, digests, versions(), words, created, token_hex(6), recipe)
         write_atomically(
             self.path / "study.json", (json.dumps(asdict(record), indent=1, allow_nan=False) + "\n").encode()
         )

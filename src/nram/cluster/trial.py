@@ -332,9 +332,9 @@ def _learn(trial: Trial, place: Place, told: Callable[[Progress], None], stoppin
             device="gpu" if trial.gpus else "cpu",
             resume=True,
             alternatives=settings.alternatives,
+            spent=clock.before,
         )
-        # The budget stays whole, because programs carry it; what an earlier process used ends the work sooner.
-        learned = job.run(_Learning(told), lambda: stopping() or bool(clock.before and clock.now > budget))
+        learned = job.run(_Learning(told), stopping)
         if not learned.found and stopping() and clock.now < budget:
             raise TrialStopped(f"{trial.name} was stopped")
     # Without a program the budget is over: a single search or training run does not end by itself before.

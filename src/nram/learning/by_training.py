@@ -62,12 +62,14 @@ def learn_by_training(
     scored: int,
     callbacks: TrainingCallbacks,
     stopping: Callable[[], bool],
+    before: float = 0.0,
 ) -> Iterator[TrainingEnd]:
     """Train one run after another until a program is exact on everything. An unfinished run continues.
 
-    Yields the result so far after every run, so that it can be saved.
+    `seconds` are left, and earlier processes have trained for so many `before`. Yields the result so far after every
+    run, so that it can be saved.
     """
-    began = time.monotonic()
+    began, seconds = time.monotonic() - before, seconds + before
     tried = _Tried(parts)
     trained = False
 

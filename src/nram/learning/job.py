@@ -45,6 +45,7 @@ Method = Literal["search", "train", "both"]
 METHODS: tuple[Method, ...] = get_args(Method)
 SEARCH_SHARE = 2 / 3  # of the budget, where training is to follow
 LEAST_TRAINING = 30.0  # seconds: in less, stages are hardly compiled
+LEAST_SEARCH = 0.1  # seconds
 # In the folder:
 PROGRAM, TEXT, REPORT, SEARCH, TRAINING = "program.json", "program.nram", "report.json", "search.json", "training"
 PROGRAMS = "programs"  # a folder in it
@@ -71,6 +72,8 @@ class LearningJob:
     """So many further programs that fit are looked for, at most; 0: the search stops at the first."""
     ask: Ask | None = None
     """Called with a question when programs disagree."""
+    spent: float = 0.0
+    """Seconds of the budget that earlier processes have used."""
 
     @property
     def name(self) -> str:
@@ -188,7 +191,7 @@ class _Work:
         self.facts = facts_of(parts.all, job.file.layout)
         self.comparison = Comparison(self.facts, job.steps, job.seed)
         self.parts = replace(parts, answers=job.answers())
-        self.began = time.monotonic()
+        self.began = time.monotonic() - job.spent
         self.search: SearchEnd | None = None
         self.training: TrainingEnd | None = None
         self.notes: list[str] = []
@@ -246,8 +249,10 @@ class _Work:
         if library is not None:
             self.callbacks.note(f"search only: training needs {library}")
         both = job.method == "both" and library is None and job.budget * (1 - SEARCH_SHARE) >= LEAST_TRAINING
+        share = 0.0 if job.method == "train" else SEARCH_SHARE if both else 1.0
         if job.method != "train":
-            seconds = self._left() * (SEARCH_SHARE if both else 1)
+            # At least a moment: a search that goes on then says again what it has reached.
+            seconds = max(LEAST_SEARCH, job.budget * share - job.spent) if job.spent else self._left() * share
             self.search = learn_by_search(job, self.parts, self.comparison, seconds, self.callbacks, stopping)
             self.best = better(self.best, self.search.best)
             self.fitting += self.search.fitting
@@ -258,9 +263,9 @@ class _Work:
             short = f"with a budget below {least:.0f} s all the time goes to the search"
             self.notes.append(f"nothing was trained: {short if library is None else f'training needs {library}'}")
         if (both or job.method == "train") and not self.fitting and not stopping():
-            self._train()
+            self._train(trained_before=max(0.0, job.spent - job.budget * share))
 
-    def _train(self) -> None:
+    def _train(self, trained_before: float) -> None:
         self._written()  # in case the training fails
         self.callbacks.note("training: loading JAX")
         from nram.learning.by_training import learn_by_training  # imports JAX
@@ -270,7 +275,7 @@ class _Work:
         def trained() -> Iterator[TrainingEnd]:
             try:
                 yield from learn_by_training(
-                    self.job, self.parts, self._left(), scored, self.callbacks.training, self.stopping
+                    self.job, self.parts, self._left(), scored, self.callbacks.training, self.stopping, trained_before
                 )
             except NramError as error:
                 # A run of `learn` names no file, so there is none to trust.
