@@ -72,7 +72,7 @@ export class NetworkView {
   }
 
   heatPanel(title, hint) {
-    const canvas = el("canvas", { role: "img" });
+    const canvas = el("canvas", { role: "img", "aria-label": title });
     const place = el("div", { class: "heat" }, canvas);
     const under = el("p", { class: "hint readout" }, hint);
     canvas.addEventListener("pointermove", (event) => setText(under, this.readout(canvas, event) ?? hint));

@@ -17,7 +17,7 @@ export class PathsPanel {
   constructor(onJump) {
     this.onJump = onJump;
     this.piece = null;
-    this.canvas = el("canvas", { role: "img", onclick: (event) => this.jump(event) });
+    this.canvas = el("canvas", { role: "img", "aria-label": "Cells that the steps read and write, over time", onclick: (event) => this.jump(event) });
     this.marker = el("div", { class: "paths-now" });
     this.place = el("div", { class: "paths" }, this.canvas, this.marker);
     this.range = el("p", { class: "hint" });
