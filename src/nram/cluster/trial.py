@@ -153,7 +153,7 @@ def run_trial(
     """Run a trial to its end, from where it was stopped or killed, and write what it came to.
 
     A trial that has ended is not run again. `TrialStopped`: it was asked to stop, and goes on the next time. Python
-    files that the trial names are executed: whoever opened the study has checked them. Each kind of work looks at its
+    files that the trial names are executed: they were checked when the study was opened. Each kind of work looks at its
     files once more when it has read them, so that all trials of a study have the same.
     """
     with place.held(trial.name):
