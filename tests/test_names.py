@@ -133,7 +133,7 @@ def same_training(config: TrainConfig, copy: Task, folder: Path) -> Trail:
     return trail
 
 
-@pytest.mark.parametrize("case", cases(PLAIN))
+@pytest.mark.parametrize("case", cases())
 def test_a_renamed_copy_trains_to_the_same_bits(case, tmp_path):
     task, copy = pair(case, tmp_path)
     trail = same_training(small_config(task), copy, tmp_path)

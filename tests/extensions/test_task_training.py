@@ -78,6 +78,7 @@ def test_a_configuration_finds_the_task_from_any_folder(tmp_path, monkeypatch):
     assert again.step_limit(4) == TrainConfig(str(EXAMPLE)).step_limit(4) == 14
 
 
+@pytest.mark.slow
 def test_a_run_goes_all_the_way_and_says_so_when_its_task_is_gone(tmp_path):
     task = tmp_path / "my tasks" / "mine.py"
     task.parent.mkdir()
